@@ -1,0 +1,1 @@
+"""Pure arithmetic on integers: no Qt, no files, no clock, no locale."""

@@ -1,0 +1,171 @@
+"""What the estimator answers: which bytes are on one device, at which moment, and why.
+
+Everything here is plain data.  A :class:`Node`'s bytes are an ``int``; an inner node's are the sum
+of its children by construction.  Derivations (formula, values, source) are made when someone looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.scenario import Scenario
+
+COMPONENTS: dict[str, str] = {
+    "weights": QT_TRANSLATE_NOOP("estimator", "Weights"),
+    "gradients": QT_TRANSLATE_NOOP("estimator", "Gradients"),
+    "optimizer_states": QT_TRANSLATE_NOOP("estimator", "Optimizer states"),
+    "activations": QT_TRANSLATE_NOOP("estimator", "Activations"),
+    "loss": QT_TRANSLATE_NOOP("estimator", "Loss"),
+    "kv_cache": QT_TRANSLATE_NOOP("estimator", "KV cache"),
+    "temporary": QT_TRANSLATE_NOOP("estimator", "Temporary"),
+    "overhead": QT_TRANSLATE_NOOP("estimator", "Overhead"),
+}
+"""The eight top-level components, in the order of the file format, and their labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One letter of a formula: its value, what it means, and the field it comes from, if any."""
+
+    value: int
+    label: str
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """Why a number is what it is.
+
+    ``formula`` is an expression of integers and symbols joined by ``+ - * // ( )`` which, with
+    ``symbols`` put in, evaluates to the node's bytes exactly.  ``text`` says in one or two
+    sentences what the bytes are; ``source`` where the formula comes from (paper, code, measurement).
+    """
+
+    formula: str
+    symbols: Mapping[str, Symbol]
+    source: str
+    text: str = ""
+    assumptions: tuple[Message, ...] = ()
+
+
+class Node:
+    """One part of the breakdown.
+
+    ``key`` is unique among siblings and stable; ``label`` is an English msgid (context
+    ``"estimator"``).  A leaf is given its bytes; an inner node sums its children.
+    """
+
+    __slots__ = ("__dict__", "_derive", "bytes", "children", "key", "label")
+
+    def __init__(
+        self,
+        key: str,
+        label: str,
+        size: int = 0,
+        children: tuple[Node, ...] = (),
+        derive: Callable[[Node], Derivation] | None = None,
+    ) -> None:
+        self.key = key
+        self.label = label
+        self.children = children
+        self.bytes: int = sum(child.bytes for child in children) if children else size
+        self._derive = derive
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        """The formula, its values and its source, made on first look."""
+        if self._derive is not None:
+            return self._derive(self)
+        names = {f"{child.key}": Symbol(child.bytes, child.label) for child in self.children}
+        formula = " + ".join(names) if names else str(self.bytes)
+        return Derivation(formula, names, QT_TRANSLATE_NOOP("estimator", "Sum of its parts"))
+
+    def child(self, key: str) -> Node:
+        """The child called ``key``; ``KeyError`` where there is none."""
+        for child in self.children:
+            if child.key == key:
+                return child
+        raise KeyError(key)
+
+    def __repr__(self) -> str:
+        return f"Node({self.key!r}, {self.bytes:,})"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Live bytes at a named moment of a step: ``components`` add up to ``bytes``.
+
+    ``key`` is stable (``"backward.layer.3"``), ``label`` what a person reads; ``phase`` is
+    ``load``, ``forward``, ``loss``, ``backward``, ``optimizer``, ``prefill``, ``decode``, …
+    """
+
+    key: str
+    label: Message
+    phase: str
+    bytes: int
+    components: Mapping[str, int]
+    operator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """One device of the layout and its peak."""
+
+    rank: str
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Parameter counts (elements, a tied tensor once)."""
+
+    total: int
+    trainable: int
+    active: int
+    by_part: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``kind``: fits, tight (the range crosses the limit), does_not_fit, unknown."""
+
+    kind: str
+    capacity_bytes: int
+    headroom_bytes: int
+    reason: Message
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The answer for one scenario, on the worst rank.
+
+    ``components`` holds the eight top-level nodes, always all, in :data:`COMPONENTS` order, with
+    what is alive at ``peak_moment``; they add up to ``peak_bytes``.  ``moments`` are the timeline
+    in order.  All sizes are bytes.
+    """
+
+    scenario: Scenario
+    method: str
+    version: str
+    parameters: Parameters
+    components: tuple[Node, ...]
+    peak_bytes: int
+    peak_moment: Moment
+    low_bytes: int
+    high_bytes: int
+    allocated_bytes: int
+    reserved_bytes: int
+    timeline: tuple[Moment, ...]
+    ranks: tuple[Rank, ...]
+    verdict: Verdict
+    issues: tuple[Issue, ...] = ()
+    assumptions: tuple[Message, ...] = ()
+    extra: Mapping[str, int] = field(default_factory=dict)
+    """Further exact figures of a method or engine (tokens a pool holds, …) by stable key."""
+
+    def component(self, key: str) -> Node:
+        """The top-level node called ``key`` (one of :data:`COMPONENTS`)."""
+        return next(node for node in self.components if node.key == key)

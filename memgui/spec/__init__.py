@@ -1,0 +1,34 @@
+"""What a person can say: frozen types, one table of fields, validation.  No Qt, no files."""
+
+from __future__ import annotations
+
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError
+from memgui.spec.model import ModelSpec
+from memgui.spec.scenario import (
+    Device,
+    Inference,
+    Lora,
+    Parallelism,
+    Scenario,
+    Training,
+    get,
+    replace,
+    to_builtins,
+)
+
+__all__ = [
+    "QT_TRANSLATE_NOOP",
+    "Device",
+    "Inference",
+    "Issue",
+    "Lora",
+    "Message",
+    "ModelSpec",
+    "Parallelism",
+    "Scenario",
+    "ScenarioError",
+    "Training",
+    "get",
+    "replace",
+    "to_builtins",
+]

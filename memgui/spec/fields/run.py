@@ -1,0 +1,377 @@
+"""Fields of the whole scenario: task, inference, parallelism, device, method."""
+
+from __future__ import annotations
+
+from memgui.spec.fields.field import Choice, Field, Kind
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+
+def inference(scenario: Scenario) -> bool:
+    """Whether the scenario is inference."""
+    return scenario.task == "inference"
+
+
+def _vllm(scenario: Scenario) -> bool:
+    return inference(scenario) and scenario.inference.engine == "vllm"
+
+
+def _article(scenario: Scenario) -> bool:
+    return scenario.method in ("gpt_article", "llama_guide", "megatron_paper")
+
+
+def _nominal(scenario: Scenario) -> bool:
+    return scenario.method == "llama_guide"
+
+
+def _gpt_article(scenario: Scenario) -> bool:
+    return scenario.method == "gpt_article"
+
+
+def _many(scenario: Scenario) -> bool:
+    return scenario.device.count > 1
+
+
+TASK: tuple[Field, ...] = (
+    Field(
+        "task",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Task"),
+        T(
+            "fields",
+            "Training keeps gradients, optimizer states and activations; inference keeps a cache of keys and values.",
+        ),
+        section="task",
+        choices=(
+            Choice("training", QT_TRANSLATE_NOOP("fields", "Training")),
+            Choice("inference", QT_TRANSLATE_NOOP("fields", "Inference")),
+        ),
+    ),
+    Field(
+        "method",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Estimate"),
+        T(
+            "fields",
+            "The detailed estimate, or a published rule of thumb computed exactly as its authors wrote it.",
+        ),
+        section="method",
+        choices=(
+            Choice("detailed", QT_TRANSLATE_NOOP("fields", "Detailed")),
+            Choice(
+                "gpt_article",
+                QT_TRANSLATE_NOOP("fields", "GPT article"),
+                QT_TRANSLATE_NOOP("fields", "five letters"),
+            ),
+            Choice(
+                "llama_guide",
+                QT_TRANSLATE_NOOP("fields", "Llama guide"),
+                QT_TRANSLATE_NOOP("fields", "mixed-precision Adam"),
+            ),
+            Choice(
+                "megatron_paper",
+                QT_TRANSLATE_NOOP("fields", "Megatron paper"),
+                QT_TRANSLATE_NOOP("fields", "Korthikanti 2022"),
+            ),
+        ),
+    ),
+    Field(
+        "method_variant",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Variant"),
+        QT_TRANSLATE_NOOP("fields", "Which of the method's own readings is computed."),
+        section="method",
+        choices=(
+            Choice("derived", QT_TRANSLATE_NOOP("fields", "as derived")),
+            Choice("printed", QT_TRANSLATE_NOOP("fields", "as its last line prints it")),
+            Choice("long_sequence", QT_TRANSLATE_NOOP("fields", "long sequences")),
+            Choice("exact", QT_TRANSLATE_NOOP("fields", "exact")),
+            Choice("as_printed", QT_TRANSLATE_NOOP("fields", "as printed")),
+        ),
+        optional=True,
+        empty_label=QT_TRANSLATE_NOOP("fields", "the method's default"),
+        applies=_article,
+    ),
+    Field(
+        "method_number_format",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Bytes per number"),
+        QT_TRANSLATE_NOOP(
+            "fields", "The GPT article multiplies every count by the bytes of one number; it takes float64."
+        ),
+        section="method",
+        choices=(
+            Choice("fp64", QT_TRANSLATE_NOOP("fields", "fp64"), QT_TRANSLATE_NOOP("fields", "8 bytes")),
+            Choice("fp32", QT_TRANSLATE_NOOP("fields", "fp32"), QT_TRANSLATE_NOOP("fields", "4 bytes")),
+            Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16"), QT_TRANSLATE_NOOP("fields", "2 bytes")),
+            Choice("fp16", QT_TRANSLATE_NOOP("fields", "fp16"), QT_TRANSLATE_NOOP("fields", "2 bytes")),
+        ),
+        optional=True,
+        empty_label=QT_TRANSLATE_NOOP("fields", "the method's default"),
+        applies=_gpt_article,
+    ),
+    Field(
+        "model.nominal_parameters",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Nominal parameters"),
+        QT_TRANSLATE_NOOP("fields", "What an article calls P; the counted parameters unless said otherwise."),
+        section="method",
+        minimum=1,
+        maximum=10**15,
+        optional=True,
+        empty_label=QT_TRANSLATE_NOOP("fields", "as counted"),
+        log_scale=True,
+        applies=_nominal,
+    ),
+)
+
+INFERENCE: tuple[Field, ...] = (
+    Field(
+        "inference.engine",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Engine"),
+        T(
+            "fields",
+            "The program that runs the model; each allocates weights, cache and buffers its own way.",
+        ),
+        section="workload",
+        choices=(
+            Choice(
+                "transformers",
+                QT_TRANSLATE_NOOP("fields", "Transformers"),
+                QT_TRANSLATE_NOOP("fields", "generate()"),
+            ),
+        ),
+        applies=inference,
+    ),
+    Field(
+        "inference.batch_size",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Sequences"),
+        QT_TRANSLATE_NOOP("fields", "Sequences held at once."),
+        section="workload",
+        unit=QT_TRANSLATE_NOOP("fields", "sequences"),
+        minimum=1,
+        maximum=1_000_000_000,
+        usual_maximum=65_536,
+        log_scale=True,
+        applies=inference,
+    ),
+    Field(
+        "inference.prompt_tokens",
+        Kind.TOKENS,
+        QT_TRANSLATE_NOOP("fields", "Prompt"),
+        QT_TRANSLATE_NOOP("fields", "Tokens of each prompt."),
+        section="workload",
+        unit=QT_TRANSLATE_NOOP("fields", "tokens"),
+        minimum=1,
+        maximum=1_000_000_000,
+        usual_maximum=10_000_000,
+        log_scale=True,
+        applies=inference,
+    ),
+    Field(
+        "inference.generated_tokens",
+        Kind.TOKENS,
+        QT_TRANSLATE_NOOP("fields", "Generated"),
+        QT_TRANSLATE_NOOP("fields", "Tokens generated after each prompt; 0 stops after the prompt."),
+        section="workload",
+        unit=QT_TRANSLATE_NOOP("fields", "tokens"),
+        minimum=0,
+        maximum=1_000_000_000,
+        usual_maximum=10_000_000,
+        log_scale=True,
+        applies=inference,
+    ),
+    Field(
+        "inference.weight_format",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Weights"),
+        QT_TRANSLATE_NOOP("fields", "Number format the weights are held in."),
+        section="precision",
+        choices=(
+            Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16")),
+            Choice("fp16", QT_TRANSLATE_NOOP("fields", "fp16")),
+            Choice("fp32", QT_TRANSLATE_NOOP("fields", "fp32")),
+        ),
+        applies=inference,
+    ),
+    Field(
+        "inference.kv_cache_format",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "KV cache"),
+        QT_TRANSLATE_NOOP("fields", "Number format of cached keys and values."),
+        section="precision",
+        choices=(
+            Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16")),
+            Choice("fp16", QT_TRANSLATE_NOOP("fields", "fp16")),
+            Choice("fp32", QT_TRANSLATE_NOOP("fields", "fp32")),
+        ),
+        applies=inference,
+    ),
+    Field(
+        "inference.attention",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Attention"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Eager attention holds the scores of every pair of tokens of the prompt for a moment."
+        ),
+        section="precision",
+        choices=(
+            Choice("eager", QT_TRANSLATE_NOOP("fields", "Eager")),
+            Choice(
+                "sdpa", QT_TRANSLATE_NOOP("fields", "SDPA"), QT_TRANSLATE_NOOP("fields", "PyTorch's kernels")
+            ),
+        ),
+        applies=inference,
+    ),
+    Field(
+        "inference.gpu_memory_utilization",
+        Kind.RATIO,
+        QT_TRANSLATE_NOOP("fields", "Utilisation"),
+        T(
+            "fields",
+            "The share of the device that the engine may use; the limit is that share of the memory.",
+        ),
+        section="engine",
+        minimum=0.01,
+        maximum=1.0,
+        usual_minimum=0.5,
+        applies=_vllm,
+    ),
+)
+
+PARALLELISM: tuple[Field, ...] = (
+    Field(
+        "parallelism.data",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Data parallel"),
+        QT_TRANSLATE_NOOP("fields", "Replicas (or shards, with ZeRO) that each take their own micro batch."),
+        section="parallelism",
+        minimum=1,
+        maximum=1_000_000,
+        log_scale=True,
+        applies=_many,
+    ),
+    Field(
+        "parallelism.tensor",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Tensor parallel"),
+        QT_TRANSLATE_NOOP("fields", "Devices that split each layer's matrices."),
+        section="parallelism",
+        minimum=1,
+        maximum=1024,
+        log_scale=True,
+        applies=_many,
+    ),
+    Field(
+        "parallelism.pipeline",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Pipeline parallel"),
+        QT_TRANSLATE_NOOP("fields", "Stages that split the layers."),
+        section="parallelism",
+        minimum=1,
+        maximum=1024,
+        log_scale=True,
+        applies=_many,
+    ),
+    Field(
+        "parallelism.context",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Context parallel"),
+        QT_TRANSLATE_NOOP("fields", "Devices that split each sequence."),
+        section="parallelism",
+        minimum=1,
+        maximum=1024,
+        log_scale=True,
+        applies=_many,
+    ),
+    Field(
+        "parallelism.expert",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Expert parallel"),
+        QT_TRANSLATE_NOOP("fields", "Devices that split the experts of a layer."),
+        section="parallelism",
+        minimum=1,
+        maximum=1024,
+        log_scale=True,
+        applies=_many,
+    ),
+    Field(
+        "parallelism.sequence",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Sequence parallel"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Splits norms and residuals along the sequence inside a tensor parallel group."
+        ),
+        section="parallelism",
+        applies=_many,
+    ),
+    Field(
+        "parallelism.sharding",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Sharding"),
+        QT_TRANSLATE_NOOP(
+            "fields", "What data parallel replicas share out: optimizer states, gradients, weights."
+        ),
+        section="parallelism",
+        choices=(
+            Choice("none", QT_TRANSLATE_NOOP("fields", "None")),
+            Choice("zero1", QT_TRANSLATE_NOOP("fields", "ZeRO-1"), QT_TRANSLATE_NOOP("fields", "states")),
+            Choice(
+                "zero2", QT_TRANSLATE_NOOP("fields", "ZeRO-2"), QT_TRANSLATE_NOOP("fields", "and gradients")
+            ),
+            Choice(
+                "zero3",
+                QT_TRANSLATE_NOOP("fields", "ZeRO-3"),
+                QT_TRANSLATE_NOOP("fields", "FSDP, and weights"),
+            ),
+        ),
+        applies=_many,
+    ),
+)
+
+DEVICE: tuple[Field, ...] = (
+    Field(
+        "device.name",
+        Kind.TEXT,
+        QT_TRANSLATE_NOOP("fields", "GPU"),
+        QT_TRANSLATE_NOOP("fields", "The accelerator, from the list or a name of your own."),
+        section="device",
+    ),
+    Field(
+        "device.memory_bytes",
+        Kind.BYTES,
+        QT_TRANSLATE_NOOP("fields", "Memory"),
+        QT_TRANSLATE_NOOP("fields", "What a process really gets on one device, as CUDA reports its total."),
+        section="device",
+        unit=QT_TRANSLATE_NOOP("fields", "bytes"),
+        minimum=1,
+        maximum=2**60,
+        usual_minimum=2**30,
+        usual_maximum=2**42,
+        log_scale=True,
+    ),
+    Field(
+        "device.compute_capability",
+        Kind.TEXT,
+        QT_TRANSLATE_NOOP("fields", "Compute capability"),
+        T(
+            "fields",
+            "NVIDIA's number for the chip's features; it decides which attention kernels exist. Empty for other makers.",
+        ),
+        section="device",
+        advanced=True,
+    ),
+    Field(
+        "device.count",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Count"),
+        QT_TRANSLATE_NOOP("fields", "How many of them."),
+        section="device",
+        minimum=1,
+        maximum=1_000_000,
+        usual_maximum=65_536,
+        log_scale=True,
+    ),
+)

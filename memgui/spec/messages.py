@@ -1,0 +1,69 @@
+"""Texts a person will see, made where Qt must not be imported.
+
+``QT_TRANSLATE_NOOP`` only marks: Qt's ``lupdate`` finds a call by this very name, whoever defines
+it, and the text is translated where it is shown.  A text with values in it is a :class:`Message`:
+the template is what gets translated, the values are put in afterwards.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+def QT_TRANSLATE_NOOP(context: str, text: str) -> str:  # noqa: N802 - the name lupdate looks for
+    """Mark ``text`` for translation in ``context`` and return it unchanged."""
+    return text
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A translatable sentence: ``template`` with ``{name}`` places, and the values for them.
+
+    Whoever shows it translates ``template`` (context ``"messages"``) and calls :meth:`format`
+    with the result; :attr:`text` is the English sentence.
+    """
+
+    template: str
+    args: dict[str, str | int | float] = {}
+
+    @property
+    def text(self) -> str:
+        """The English sentence."""
+        return self.format(self.template)
+
+    def format(self, template: str) -> str:
+        """``template`` (a translation of ours) with the values put in; integers are grouped."""
+        shown = {
+            key: f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+            for key, value in self.args.items()
+        }
+        return template.format_map(shown)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Issue(msgspec.Struct, frozen=True):
+    """Something wrong or unusual in a scenario, said of the fields it names.
+
+    ``severity`` is ``"error"`` (nothing can be computed), ``"warning"`` (computed all the same)
+    or ``"note"``.  ``code`` is stable and machine-readable.
+    """
+
+    severity: str
+    code: str
+    paths: tuple[str, ...]
+    message: Message
+    allowed: Message | None = None
+
+    @property
+    def text(self) -> str:
+        """The English sentence, with what is allowed after it."""
+        return self.message.text if self.allowed is None else f"{self.message.text} {self.allowed.text}"
+
+
+class ScenarioError(ValueError):
+    """A value that a scenario cannot hold; carries the :class:`Issue` that says why."""
+
+    def __init__(self, issue: Issue) -> None:
+        super().__init__(issue.text)
+        self.issue = issue

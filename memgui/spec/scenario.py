@@ -1,0 +1,162 @@
+"""What a person can say: a model, what is done with it, how it is split, on what device.
+
+All types are frozen; :func:`replace` is the only edit.  A field is named by its dotted path
+(``training.micro_batch_size``), and ``memgui.spec.fields`` says what each path means.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError
+from memgui.spec.model import ModelSpec
+
+
+class Lora(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Low-rank adapters on a frozen base (``training.method`` = ``lora``)."""
+
+    rank: int = 16
+    target_modules: tuple[str, ...] = ("q_proj", "v_proj")
+    dropout: float = 0.0
+    adapter_format: str = "fp32"
+
+
+class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One training step on one device; counts are per device and step."""
+
+    method: str = "full"
+    micro_batch_size: int = 1
+    sequence_length: int = 4096
+    gradient_accumulation_steps: int = 1
+    precision: str = "bf16"
+    optimizer: str = "adamw"
+    optimizer_implementation: str = "fused"
+    activation_checkpointing: str = "none"
+    attention: str = "sdpa"
+    sdpa_backend: str = "auto"
+    padding_mask: bool = False
+    use_cache: bool = False
+    gradient_clipping: bool = False
+    keep_outputs: bool = True
+    implementation: str = "transformers"
+    dropout: float | None = None
+    lora: Lora = Lora()
+    base_format: str = "bf16"
+
+
+class Inference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Sequences held at once, and their length in tokens."""
+
+    engine: str = "transformers"
+    batch_size: int = 1
+    prompt_tokens: int = 4096
+    generated_tokens: int = 512
+    weight_format: str = "bf16"
+    kv_cache_format: str = "bf16"
+    attention: str = "sdpa"
+    gpu_memory_utilization: float = 0.92
+
+
+class Parallelism(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Degrees of parallelism; their product is at most ``device.count``."""
+
+    data: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+    context: int = 1
+    expert: int = 1
+    sequence: bool = False
+    sharding: str = "none"
+
+
+class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One accelerator: its name and the bytes a process really gets on it, and how many there are."""
+
+    name: str = "H100 SXM 80 GB"
+    memory_bytes: int = 85_024_112_640
+    count: int = 1
+    compute_capability: str = "9.0"
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything an estimate depends on."""
+
+    model: ModelSpec
+    task: str = "training"
+    training: Training = Training()
+    inference: Inference = Inference()
+    parallelism: Parallelism = Parallelism()
+    device: Device = Device()
+    method: str = "detailed"
+    method_variant: str | None = None
+    method_number_format: str | None = None
+
+
+def get(scenario: Scenario, path: str) -> Any:
+    """The value at ``path``; ``KeyError`` where there is no such field."""
+    value: Any = scenario
+    for name in path.split("."):
+        if not isinstance(value, msgspec.Struct) or name not in value.__struct_fields__:
+            raise KeyError(path)
+        value = getattr(value, name)
+    return value
+
+
+def replace(scenario: Scenario, path: str, value: Any) -> Scenario:
+    """A scenario like ``scenario`` with ``value`` at ``path``.
+
+    Types are checked strictly (nothing is coerced, nothing clamped): a value of another type
+    raises :class:`ScenarioError`, an unknown path ``KeyError``.
+    """
+    get(scenario, path)
+    result: Scenario = _replace(scenario, path.split("."), value, path)
+    return result
+
+
+def _replace(node: Any, names: list[str], value: Any, path: str) -> Any:
+    name = names[0]
+    inner = value if len(names) == 1 else _replace(getattr(node, name), names[1:], value, path)
+    if len(names) == 1:
+        inner = _checked(type(node), name, value, path)
+    return msgspec.structs.replace(node, **{name: inner})
+
+
+_TYPES: dict[type, dict[str, Any]] = {}
+
+
+def _checked(owner: type, name: str, value: Any, path: str) -> Any:
+    types = _TYPES.get(owner)
+    if types is None:
+        types = _TYPES[owner] = {field.name: field.type for field in msgspec.structs.fields(owner)}
+    if isinstance(value, list):
+        value = tuple(value)
+    try:
+        return msgspec.convert(value, types[name], strict=True)
+    except msgspec.ValidationError as error:
+        raise ScenarioError(
+            Issue(
+                severity="error",
+                code="wrong_type",
+                paths=(path,),
+                message=Message(
+                    QT_TRANSLATE_NOOP("messages", "{path} cannot be {value}: {reason}."),
+                    {"path": path, "value": repr(value)[:80], "reason": str(error).rstrip(".")},
+                ),
+            )
+        ) from None
+
+
+def to_builtins(scenario: Scenario) -> dict[str, Any]:
+    """Every field as plain dicts, lists, numbers and strings (``scenario`` of ``--json``)."""
+    result: dict[str, Any] = _plain(scenario)
+    return result
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,142 @@
+"""What is wrong or unusual in a scenario.  Nothing is clamped and nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memgui.spec.fields import FIELDS, Field
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.scenario import Scenario, get
+from memgui.spec.values import check
+
+
+def validate(scenario: Scenario) -> tuple[Issue, ...]:
+    """Every issue of ``scenario``, errors first.
+
+    An ``error`` means that nothing can be computed; fields that do not apply are not judged.
+    """
+    issues = [*_single_fields(scenario), *_model(scenario), *_workload(scenario), *_parallelism(scenario)]
+    order = {"error": 0, "warning": 1, "note": 2}
+    return tuple(sorted(issues, key=lambda issue: order[issue.severity]))
+
+
+def _single_fields(scenario: Scenario) -> Iterator[Issue]:
+    for field in FIELDS:
+        if not field.applies(scenario):
+            continue
+        value = get(scenario, field.path)
+        issue = check(field, value)
+        if issue is not None:
+            yield issue
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and _unusual(field, value):
+            yield Issue(
+                "note",
+                "unusual",
+                (field.path,),
+                Message(
+                    QT_TRANSLATE_NOOP("messages", "{path} is {value}, which is unusual."),
+                    {"path": field.path, "value": value},
+                ),
+            )
+
+
+def _unusual(field: Field, value: int | float) -> bool:
+    low, high = field.usual_minimum, field.usual_maximum
+    return (low is not None and value < low) or (high is not None and value > high)
+
+
+def _model(scenario: Scenario) -> Iterator[Issue]:
+    model = scenario.model
+    heads, shared = model.num_attention_heads, model.num_key_value_heads
+    if shared > 0 and heads % shared:
+        yield Issue(
+            "error",
+            "heads_not_grouped",
+            ("model.num_attention_heads", "model.num_key_value_heads"),
+            Message(
+                QT_TRANSLATE_NOOP(
+                    "messages", "{heads} attention heads cannot share {shared} key/value heads evenly."
+                ),
+                {"heads": heads, "shared": shared},
+            ),
+            _divisors(heads),
+        )
+
+
+def _divisors(number: int) -> Message:
+    found = [divisor for divisor in range(1, min(number, 4096) + 1) if number % divisor == 0]
+    return Message(
+        QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": ", ".join(map(str, found[:16]))}
+    )
+
+
+def _workload(scenario: Scenario) -> Iterator[Issue]:
+    longest = scenario.model.max_position_embeddings
+    if scenario.task == "training":
+        path, length = "training.sequence_length", scenario.training.sequence_length
+    else:
+        path = "inference.prompt_tokens"
+        length = scenario.inference.prompt_tokens + scenario.inference.generated_tokens
+    if not longest or length <= longest:
+        return
+    learned = scenario.model.position_embedding == "learned" and scenario.method == "detailed"
+    args: dict[str, str | int | float] = {"length": length, "longest": longest}
+    if learned:
+        text = QT_TRANSLATE_NOOP("messages", "{length} tokens: the model has positions for {longest} only.")
+    else:
+        text = QT_TRANSLATE_NOOP(
+            "messages", "{length} tokens are beyond the model's {longest}; computed all the same."
+        )
+    allowed = (
+        Message(QT_TRANSLATE_NOOP("messages", "Allowed: up to {longest}."), {"longest": longest})
+        if learned
+        else None
+    )
+    yield Issue("error" if learned else "warning", "beyond_longest", (path,), Message(text, args), allowed)
+
+
+def _parallelism(scenario: Scenario) -> Iterator[Issue]:
+    split, count = scenario.parallelism, scenario.device.count
+    if count == 1:
+        return
+    used = split.data * split.tensor * split.pipeline * split.context
+    if used != count:
+        yield Issue(
+            "error" if used > count else "warning",
+            "degrees_and_devices",
+            (
+                "parallelism.data",
+                "parallelism.tensor",
+                "parallelism.pipeline",
+                "parallelism.context",
+                "device.count",
+            ),
+            Message(
+                QT_TRANSLATE_NOOP(
+                    "messages", "The degrees of parallelism multiply to {used}, the devices are {count}."
+                ),
+                {"used": used, "count": count},
+            ),
+        )
+    heads = scenario.model.num_attention_heads
+    if split.tensor > 1 and heads % split.tensor:
+        yield Issue(
+            "error",
+            "heads_not_split",
+            ("parallelism.tensor", "model.num_attention_heads"),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "{heads} heads cannot be split by {degree}."),
+                {"heads": heads, "degree": split.tensor},
+            ),
+            _divisors(heads),
+        )
+    if split.pipeline > scenario.model.num_hidden_layers:
+        yield Issue(
+            "error",
+            "stages_without_layers",
+            ("parallelism.pipeline", "model.num_hidden_layers"),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "{layers} layers cannot be split into {stages} stages."),
+                {"layers": scenario.model.num_hidden_layers, "stages": split.pipeline},
+            ),
+        )

@@ -1,0 +1,120 @@
+"""Typed or pasted values: ``128k``, ``7B``, ``24 GiB``, ``true``, and what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from memgui.spec.fields import BY_PATH, Field, Kind
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError
+
+_NUMBER = re.compile(r"^([+-]?[0-9][0-9,_\u00a0\u2009\u202f ']*(?:\.[0-9]+)?|[+-]?\.[0-9]+)\s*([A-Za-zµ]*)$")
+_POWERS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
+_TOKENS = {"": 1, "k": 2**10, "m": 2**20}
+_SIZES = {"": 1, "b": 1, "byte": 1, "bytes": 1}
+_SIZES |= {unit + tail: 10 ** (3 * power) for power, unit in enumerate("kmgt", 1) for tail in ("b",)}
+_SIZES |= {unit + tail: 2 ** (10 * power) for power, unit in enumerate("kmgt", 1) for tail in ("ib",)}
+_LONGEST = 60
+
+
+def parse(path: str, text: str) -> Any:
+    """The value that ``text`` means for the field at ``path``.
+
+    In token fields ``k`` is 1,024, in counts k, M, B are powers of a thousand, byte fields take
+    ``GiB`` and ``GB``.  Nothing is clamped: :class:`ScenarioError` says what is allowed.
+    ``KeyError`` where there is no such field.
+    """
+    field = BY_PATH[path]
+    text = text.strip()
+    if field.optional and text.lower() in ("", "none", "null", "auto"):
+        return None
+    match field.kind:
+        case Kind.FLAG:
+            return _flag(field, text)
+        case Kind.CHOICE | Kind.TEXT:
+            value: Any = text
+        case Kind.CHOICES:
+            value = tuple(part for part in re.split(r"[\s,]+", text) if part)
+        case Kind.RATIO:
+            value = float(_decimal(field, text, _POWERS))
+        case _:
+            units = {Kind.TOKENS: _TOKENS, Kind.BYTES: _SIZES}.get(field.kind, _POWERS)
+            number = _decimal(field, text, units)
+            if number != number.to_integral_value():
+                raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "a whole number is needed"))
+            value = int(number)
+    issue = check(field, value)
+    if issue is not None:
+        raise ScenarioError(issue)
+    return value
+
+
+def _flag(field: Field, text: str) -> bool:
+    lowered = text.lower()
+    if lowered in ("true", "on", "yes", "1"):
+        return True
+    if lowered in ("false", "off", "no", "0"):
+        return False
+    raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "allowed: on, off"))
+
+
+def _decimal(field: Field, text: str, units: dict[str, int]) -> Decimal:
+    matched = _NUMBER.match(text) if len(text) <= _LONGEST else None
+    unit = matched.group(2).lower() if matched else ""
+    if matched is None or unit not in units:
+        known = ", ".join(name for name in units if name) or "-"
+        raise _fault(
+            field,
+            text,
+            QT_TRANSLATE_NOOP(
+                "messages", "a number is needed, with one of these after it or nothing: {known}"
+            ),
+            known=known,
+        )
+    try:
+        return Decimal(re.sub(r"[^0-9.+-]", "", matched.group(1))) * units[unit]
+    except InvalidOperation:
+        raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "a number is needed")) from None
+
+
+def _fault(field: Field, value: object, reason: str, **more: str) -> ScenarioError:
+    shown = value if isinstance(value, str) else repr(value)
+    message = Message(
+        QT_TRANSLATE_NOOP("messages", "{path} cannot be “{value}”: {reason}."),
+        {"path": field.path, "value": shown[:80], "reason": reason.format_map(more)},
+    )
+    return ScenarioError(Issue("error", "bad_value", (field.path,), message))
+
+
+def check(field: Field, value: Any) -> Issue | None:
+    """What forbids ``value`` (already of the right type) in ``field``, or ``None``."""
+    if value is None:
+        return None
+    if field.kind is Kind.CHOICE and field.choice(value) is None:
+        return _not_allowed(field, value, ", ".join(choice.value for choice in field.choices))
+    if field.kind is Kind.CHOICES and not field.open_choices:
+        unknown = next((item for item in value if field.choice(item) is None), None)
+        if unknown is not None:
+            return _not_allowed(field, unknown, ", ".join(choice.value for choice in field.choices))
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        low, high = field.minimum, field.maximum
+        inside = (low is None or value >= low) and (high is None or value <= high)
+        if value != value or not inside:
+            return _not_allowed(
+                field, value, f"{low:,} to {high:,}" if high is not None else f"{low:,} or more"
+            )
+    return None
+
+
+def _not_allowed(field: Field, value: object, allowed: str) -> Issue:
+    shown: str | int | float = value if isinstance(value, (int, float)) else str(value)[:80]
+    return Issue(
+        "error",
+        "not_allowed",
+        (field.path,),
+        Message(
+            QT_TRANSLATE_NOOP("messages", "{path} cannot be {value}."), {"path": field.path, "value": shown}
+        ),
+        Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": allowed}),
+    )
