@@ -102,7 +102,7 @@ FIELDS: tuple[Field, ...] = (
     _count(
         "num_key_value_heads",
         QT_TRANSLATE_NOOP("fields", "Key/value heads"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "Heads whose keys and values are kept; fewer than query heads is grouped-query attention.",
         ),
@@ -256,7 +256,7 @@ FIELDS: tuple[Field, ...] = (
         "model.layer_types",
         Kind.CHOICES,
         QT_TRANSLATE_NOOP("fields", "Layer types"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "The pattern of mixers over the layers, repeated; empty means full attention everywhere.",
         ),

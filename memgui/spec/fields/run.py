@@ -37,7 +37,7 @@ TASK: tuple[Field, ...] = (
         "task",
         Kind.CHOICE,
         QT_TRANSLATE_NOOP("fields", "Task"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "Training keeps gradients, optimizer states and activations; inference keeps a cache of keys and values.",
         ),
@@ -51,7 +51,7 @@ TASK: tuple[Field, ...] = (
         "method",
         Kind.CHOICE,
         QT_TRANSLATE_NOOP("fields", "Estimate"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "The detailed estimate, or a published rule of thumb computed exactly as its authors wrote it.",
         ),
@@ -130,7 +130,7 @@ INFERENCE: tuple[Field, ...] = (
         "inference.engine",
         Kind.CHOICE,
         QT_TRANSLATE_NOOP("fields", "Engine"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "The program that runs the model; each allocates weights, cache and buffers its own way.",
         ),
@@ -229,7 +229,7 @@ INFERENCE: tuple[Field, ...] = (
         "inference.gpu_memory_utilization",
         Kind.RATIO,
         QT_TRANSLATE_NOOP("fields", "Utilisation"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "The share of the device that the engine may use; the limit is that share of the memory.",
         ),
@@ -356,7 +356,7 @@ DEVICE: tuple[Field, ...] = (
         "device.compute_capability",
         Kind.TEXT,
         QT_TRANSLATE_NOOP("fields", "Compute capability"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "NVIDIA's number for the chip's features; it decides which attention kernels exist. Empty for other makers.",
         ),

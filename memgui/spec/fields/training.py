@@ -34,7 +34,7 @@ FIELDS: tuple[Field, ...] = (
         "training.method",
         Kind.CHOICE,
         QT_TRANSLATE_NOOP("fields", "Method"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "What is trained: every weight, low-rank adapters beside a frozen base, or the head alone.",
         ),
@@ -66,7 +66,7 @@ FIELDS: tuple[Field, ...] = (
         "training.lora.target_modules",
         Kind.CHOICES,
         QT_TRANSLATE_NOOP("fields", "Target modules"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "The linear layers that get an adapter, by their names in the model; all-linear means every one but the head.",
         ),
@@ -144,7 +144,7 @@ FIELDS: tuple[Field, ...] = (
         "training.gradient_accumulation_steps",
         Kind.COUNT,
         QT_TRANSLATE_NOOP("fields", "Accumulation"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "Micro batches per optimizer step; from the second one on the gradients are alive during the forward pass.",
         ),
@@ -160,7 +160,7 @@ FIELDS: tuple[Field, ...] = (
         "training.precision",
         Kind.CHOICE,
         QT_TRANSLATE_NOOP("fields", "Precision"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "Formats of weights, gradients and arithmetic. Autocast keeps fp32 weights and computes in bf16.",
         ),
@@ -239,7 +239,7 @@ FIELDS: tuple[Field, ...] = (
         "training.activation_checkpointing",
         Kind.CHOICE,
         QT_TRANSLATE_NOOP("fields", "Checkpointing"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "Activation checkpointing keeps each layer's input only and computes the layer again in the backward pass.",
         ),
@@ -258,7 +258,7 @@ FIELDS: tuple[Field, ...] = (
         "training.attention",
         Kind.CHOICE,
         QT_TRANSLATE_NOOP("fields", "Attention"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "Eager attention keeps the scores of every pair of tokens; SDPA and flash attention do not.",
         ),
@@ -275,7 +275,7 @@ FIELDS: tuple[Field, ...] = (
         "training.sdpa_backend",
         Kind.CHOICE,
         QT_TRANSLATE_NOOP("fields", "SDPA backend"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "The kernel behind SDPA; automatic is what PyTorch takes on the chosen device for these tensors.",
         ),
@@ -318,7 +318,7 @@ FIELDS: tuple[Field, ...] = (
         "training.padding_mask",
         Kind.FLAG,
         QT_TRANSLATE_NOOP("fields", "Padding mask"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "A batch with padding has a mask; a mask rules the flash kernel out and is kept in every layer.",
         ),
@@ -350,7 +350,7 @@ FIELDS: tuple[Field, ...] = (
         "training.keep_outputs",
         Kind.FLAG,
         QT_TRANSLATE_NOOP("fields", "Outputs kept"),
-        T(
+        QT_TRANSLATE_NOOP(
             "fields",
             "The model's output is still referenced in the backward pass, so the logits stay, as in most training loops.",
         ),
