@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 
-def QT_TRANSLATE_NOOP(context: str, text: str) -> str:  # noqa: N802 - the name lupdate looks for
+def QT_TRANSLATE_NOOP(context: str, text: str) -> str:
     """Mark ``text`` for translation in ``context`` and return it unchanged."""
     return text
 

@@ -39,7 +39,8 @@ TASK: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Task"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "Training keeps gradients, optimizer states and activations; inference keeps a cache of keys and values.",
+            "Training keeps gradients, optimizer states and activations; inference keeps a cache of keys "
+            "and values.",
         ),
         section="task",
         choices=(
@@ -358,7 +359,8 @@ DEVICE: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Compute capability"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "NVIDIA's number for the chip's features; it decides which attention kernels exist. Empty for other makers.",
+            "NVIDIA's number for the chip's features; it decides which attention kernels exist. Empty for "
+            "other makers.",
         ),
         section="device",
         advanced=True,

@@ -68,7 +68,8 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Target modules"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "The linear layers that get an adapter, by their names in the model; all-linear means every one but the head.",
+            "The linear layers that get an adapter, by their names in the model; all-linear means every one "
+            "but the head.",
         ),
         section="workload",
         choices=(
@@ -146,7 +147,8 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Accumulation"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "Micro batches per optimizer step; from the second one on the gradients are alive during the forward pass.",
+            "Micro batches per optimizer step; from the second one on the gradients are alive during the "
+            "forward pass.",
         ),
         section="workload",
         unit=QT_TRANSLATE_NOOP("fields", "micro batches"),
@@ -241,7 +243,8 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Checkpointing"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "Activation checkpointing keeps each layer's input only and computes the layer again in the backward pass.",
+            "Activation checkpointing keeps each layer's input only and computes the layer again in the "
+            "backward pass.",
         ),
         section="precision",
         choices=(
@@ -352,7 +355,8 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Outputs kept"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "The model's output is still referenced in the backward pass, so the logits stay, as in most training loops.",
+            "The model's output is still referenced in the backward pass, so the logits stay, as in most "
+            "training loops.",
         ),
         section="workload",
         advanced=True,

@@ -1,0 +1,76 @@
+"""What people type and paste, and what they are told when it cannot be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgui.spec import ScenarioError
+from memgui.spec.fields import FIELDS
+from memgui.spec.values import parse
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "value"),
+    [
+        ("training.sequence_length", "128k", 131_072),
+        ("training.sequence_length", "4,096", 4096),
+        ("inference.prompt_tokens", "1M", 1_048_576),
+        ("inference.generated_tokens", "0", 0),
+        ("model.nominal_parameters", "7B", 7_000_000_000),
+        ("model.nominal_parameters", "7.6b", 7_600_000_000),
+        ("model.nominal_parameters", "none", None),
+        ("model.vocab_size", "32k", 32_000),
+        ("device.memory_bytes", "24 GiB", 24 * 2**30),
+        ("device.memory_bytes", "80GB", 80 * 10**9),
+        ("device.memory_bytes", "0.5 TiB", 2**39),
+        ("training.dropout", "0.1", 0.1),
+        ("training.dropout", "auto", None),
+        ("training.padding_mask", "on", True),
+        ("training.precision", "bf16_mixed", "bf16_mixed"),
+        ("training.lora.target_modules", "q_proj, k_proj o_proj", ("q_proj", "k_proj", "o_proj")),
+        ("device.name", "My GPU", "My GPU"),
+    ],
+)
+def test_understood(path: str, text: str, value: Any) -> None:
+    parsed = parse(path, text)
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "told"),
+    [
+        ("training.micro_batch_size", "0", "1 to 1,000,000,000"),
+        ("training.micro_batch_size", "1.5", "whole number"),
+        ("training.micro_batch_size", "-1", "Allowed"),
+        ("training.micro_batch_size", "nan", "a number is needed"),
+        ("training.micro_batch_size", "9" * 10_000, "a number is needed"),
+        ("training.sequence_length", "12 GiB", "a number is needed"),
+        ("device.memory_bytes", "24 parsecs", "gib"),
+        ("training.dropout", "1.5", "0.0 to 0.99"),
+        ("training.precision", "int3", "bf16_mixed"),
+        ("training.padding_mask", "maybe", "on, off"),
+    ],
+)
+def test_refused_with_what_is_allowed(path: str, text: str, told: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        parse(path, text)
+    assert path in str(caught.value)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@given(st.sampled_from([field.path for field in FIELDS]), st.text(max_size=80))
+def test_any_text_gives_a_value_or_one_sentence(path: str, text: str) -> None:
+    try:
+        parse(path, text)
+    except ScenarioError as error:
+        told = error.issue
+    else:
+        return
+    assert told.paths == (path,)
