@@ -1,0 +1,403 @@
+"""JSON of strangers: read whole or refused in one sentence, never half understood.
+
+Beyond the grammar this refuses what readers understand differently or what only an attack would
+hold: duplicate keys, NaN, numbers that overflow, integers of thousands of digits, nesting hundreds
+deep, more values than any real file has.  Depth, digits and counts are checked on the raw bytes,
+before a parser sees them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from itertools import accumulate, islice
+from typing import Final, NoReturn
+
+from memgui.files.bounded import FileFault, StrPath, display_name, printable, read_whole
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+
+MAX_BYTES: Final = 4 * 2**20
+"""Largest config.json that is read (bytes); the largest known real ones have some hundred thousand."""
+MAX_VALUES: Final = 100_000
+"""Most values (numbers, texts, lists, objects) of one config.json."""
+MAX_DEPTH: Final = 64
+"""Deepest nesting of lists and objects."""
+MAX_DIGITS: Final = 40
+"""Longest run of digits in a number."""
+MAX_INTEGER: Final = 10**12
+"""Largest number a getter gives unless told otherwise; no count of a real model comes near it."""
+
+# A run outside strings (group 1), then the string that ends it.  Possessive, so nothing is tried twice;
+# a string that never ends runs to the end of the data and is left for the parser to refuse.
+_RUN: Final = re.compile(rb'([^"]*+)(?:"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))?', re.DOTALL)
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
+_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+_STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+def load_object(
+    path: StrPath, limit_bytes: int = MAX_BYTES, max_values: int = MAX_VALUES, infinity: bool = False
+) -> dict[str, object]:
+    """The JSON object in the file at ``path``, of at most ``limit_bytes``; see :func:`parse_object`."""
+    return parse_object(read_whole(path, limit_bytes), display_name(path), max_values, infinity)
+
+
+def parse_object(
+    data: bytes, name: str, max_values: int = MAX_VALUES, infinity: bool = False
+) -> dict[str, object]:
+    """The JSON object that ``data`` is, as plain Python values; ``name`` is the file's name for faults.
+
+    ``infinity`` lets the word ``Infinity`` through as a float: not JSON, but what Transformers writes
+    into real files (``time_step_limit`` of Mamba-like models).  NaN is refused always.
+
+    Raises :class:`FileFault` with the place and what is allowed.
+    """
+    check_structure(data, name, max_values)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileFault(
+            name,
+            QT_TRANSLATE_NOOP(
+                "messages", "{file}: byte {offset} is not UTF-8 text; only JSON in UTF-8 is allowed."
+            ),
+            where=f"byte {error.start}",
+            offset=error.start,
+        ) from None
+
+    def constant(word: str) -> float:
+        if infinity and word != "NaN":
+            return float(word.replace("Infinity", "inf"))
+        _refuse_number(name, data, word)
+
+    def number(digits: str) -> float:
+        value = float(digits)
+        if math.isinf(value):
+            _refuse_number(name, data, digits)
+        return value
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            _refuse_duplicate(name, pairs)
+        return result
+
+    try:
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=constant, parse_float=number)
+        if b"\\u" in data:
+            json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair cannot be encoded
+    except json.JSONDecodeError as error:
+        raise FileFault(
+            name,
+            QT_TRANSLATE_NOOP(
+                "messages", "{file} is not valid JSON at line {line}, column {column}: {reason}."
+            ),
+            where=f"{error.lineno}:{error.colno}",
+            reason=error.msg,
+            line=error.lineno,
+            column=error.colno,
+        ) from None
+    except UnicodeEncodeError:
+        raise FileFault(
+            name,
+            QT_TRANSLATE_NOOP(
+                "messages", "{file} holds half of a \\u surrogate pair; whole characters are allowed."
+            ),
+        ) from None
+    if not isinstance(value, dict):
+        raise FileFault(
+            name,
+            QT_TRANSLATE_NOOP(
+                "messages", "{file} holds {value} at its top; a JSON object ({{…}}) is allowed there."
+            ),
+            value=shown(value),
+        )
+    return value
+
+
+def check_structure(data: bytes, name: str, max_values: int) -> int:
+    """Refuse ``data`` for its depth, long numbers or number of values, whatever the rest of it is.
+
+    Takes time and memory proportional to ``len(data)``; the answer is the number of colons outside
+    strings, which in valid JSON is the number of keys in all objects together.
+    """
+    outside = b"".join(_outside_strings(data))
+    brackets = outside.translate(None, _NOT_BRACKETS)
+    values = outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+    if values > max_values:
+        raise FileFault(
+            name,
+            QT_TRANSLATE_NOOP(
+                "messages", "{file} holds {count} values; at most {limit} are allowed in such a file."
+            ),
+            count=values,
+            limit=max_values,
+        )
+    depth = max(accumulate(map(_STEP.__getitem__, brackets)), default=0)
+    if depth > MAX_DEPTH:
+        raise FileFault(
+            name,
+            QT_TRANSLATE_NOOP(
+                "messages", "{file} is nested {depth} levels deep; at most {limit} are allowed."
+            ),
+            depth=depth,
+            limit=MAX_DEPTH,
+        )
+    if _LONG_NUMBER.search(outside):
+        line, column = _position(data, _LONG_NUMBER)
+        raise FileFault(
+            name,
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{file}: the number at line {line}, column {column} has more than {limit} digits in a row.",
+            ),
+            where=f"{line}:{column}",
+            line=line,
+            column=column,
+            limit=MAX_DIGITS,
+        )
+    return outside.count(b":")
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """``value`` as the start of its JSON text, on one line, for the sentence of a fault."""
+    text = ""
+    for chunk in json.JSONEncoder(ensure_ascii=False).iterencode(value):
+        text += chunk[: limit + 1]
+        if len(text) > limit:
+            break
+    return printable(text, limit)
+
+
+class JsonObject:
+    """One object of a parsed file, read by typed getters: the wrong type is refused, never coerced.
+
+    Each getter ``x(key)`` demands the key; ``x_or_none(key)`` answers ``None`` where the key is absent,
+    and for ``null`` too, but only with ``null=True`` (``null`` where a number belongs is a fault, save
+    where the format's own writers put it).  A bool is no number, ``4096.0`` no integer.
+
+    What was asked for is remembered, so that :meth:`unread` can say what nobody looked at.
+    """
+
+    __slots__ = ("_read", "name", "path", "value")
+
+    def __init__(
+        self, value: dict[str, object], name: str, path: str = "", read: set[str] | None = None
+    ) -> None:
+        self.value = value
+        self.name = name
+        self.path = path
+        self._read = set() if read is None else read
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.value)
+
+    def at(self, key: str) -> str:
+        """The full path of ``key``: ``text_config.hidden_size``."""
+        return f"{self.path}.{printable(key)}" if self.path else printable(key)
+
+    def integer(self, key: str, minimum: int = 0, maximum: int = MAX_INTEGER) -> int:
+        """A whole number from ``minimum`` to ``maximum``."""
+        return self._integer(self.at(key), self._demand(key), minimum, maximum)
+
+    def integer_or_none(
+        self, key: str, minimum: int = 0, maximum: int = MAX_INTEGER, null: bool = False
+    ) -> int | None:
+        return self.integer(key, minimum, maximum) if self._present(key, null) else None
+
+    def number(self, key: str, minimum: float = -MAX_INTEGER, maximum: float = MAX_INTEGER) -> float:
+        """A finite number from ``minimum`` to ``maximum``, written with or without a point."""
+        value = self._demand(key)
+        if (
+            not isinstance(value, int | float)
+            or isinstance(value, bool)
+            or math.isnan(value)
+            or not minimum <= value <= maximum
+        ):
+            self._refuse(
+                self.at(key),
+                value,
+                QT_TRANSLATE_NOOP(
+                    "messages", "{file}: {where} is {value}; a number from {low} to {high} is allowed."
+                ),
+                low=minimum,
+                high=maximum,
+            )
+        return float(value)
+
+    def number_or_none(
+        self, key: str, minimum: float = -MAX_INTEGER, maximum: float = MAX_INTEGER, null: bool = False
+    ) -> float | None:
+        return self.number(key, minimum, maximum) if self._present(key, null) else None
+
+    def boolean(self, key: str) -> bool:
+        """``true`` or ``false``; 0, 1 and texts are refused."""
+        value = self._demand(key)
+        if not isinstance(value, bool):
+            self._refuse(
+                self.at(key),
+                value,
+                QT_TRANSLATE_NOOP("messages", "{file}: {where} is {value}; true or false is allowed."),
+            )
+        return value
+
+    def boolean_or_none(self, key: str, null: bool = False) -> bool | None:
+        return self.boolean(key) if self._present(key, null) else None
+
+    def string(self, key: str) -> str:
+        """A text."""
+        return self._string(self.at(key), self._demand(key))
+
+    def string_or_none(self, key: str, null: bool = False) -> str | None:
+        return self.string(key) if self._present(key, null) else None
+
+    def child(self, key: str) -> JsonObject:
+        """The object under ``key``; it shares this one's memory of what was read."""
+        return self._child(self.at(key), self._demand(key))
+
+    def child_or_none(self, key: str, null: bool = False) -> JsonObject | None:
+        return self.child(key) if self._present(key, null) else None
+
+    def array(self, key: str, limit: int = MAX_VALUES) -> list[object]:
+        """A list of at most ``limit`` values of any type."""
+        value = self._demand(key)
+        if not isinstance(value, list) or len(value) > limit:
+            self._refuse(
+                self.at(key),
+                value,
+                QT_TRANSLATE_NOOP(
+                    "messages", "{file}: {where} is {value}; a list of at most {limit} values is allowed."
+                ),
+                limit=limit,
+            )
+        return value
+
+    def array_or_none(self, key: str, limit: int = MAX_VALUES, null: bool = False) -> list[object] | None:
+        return self.array(key, limit) if self._present(key, null) else None
+
+    def integers(self, key: str, minimum: int = 0, maximum: int = MAX_INTEGER) -> tuple[int, ...]:
+        """A list of whole numbers, each from ``minimum`` to ``maximum``."""
+        return tuple(self._integer(at, value, minimum, maximum) for at, value in self._items(key))
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        """A list of texts."""
+        return tuple(self._string(at, value) for at, value in self._items(key))
+
+    def children(self, key: str) -> tuple[JsonObject, ...]:
+        """A list of objects."""
+        return tuple(self._child(at, value) for at, value in self._items(key))
+
+    def refuse(self, key: str, template: str, **args: str | int | float) -> NoReturn:
+        """Raise a fault about ``key``; the template's ``{file}``, ``{where}``, ``{value}`` are filled in."""
+        self._refuse(self.at(key), self.value.get(key), template, **args)
+
+    def note_read(self, *keys: str) -> None:
+        """Count ``keys`` as looked at: known to carry nothing for this program."""
+        self._read.update(map(self.at, keys))
+
+    def unread(self) -> tuple[str, ...]:
+        """Full paths of the keys nobody asked for, in the file's order, within opened objects too."""
+        paths: list[str] = []
+        for key, value in self.value.items():
+            if self.at(key) not in self._read:
+                paths.append(self.at(key))
+            elif isinstance(value, dict):
+                paths.extend(JsonObject(value, self.name, self.at(key), self._read).unread())
+        return tuple(paths)
+
+    def _present(self, key: str, null: bool) -> bool:
+        self._read.add(self.at(key))
+        return key in self.value and not (null and self.value[key] is None)
+
+    def _demand(self, key: str) -> object:
+        self._read.add(self.at(key))
+        if key not in self.value:
+            raise FileFault(
+                self.name,
+                QT_TRANSLATE_NOOP("messages", "{file} does not state {where}, which is needed."),
+                where=self.at(key),
+            )
+        return self.value[key]
+
+    def _items(self, key: str) -> Iterator[tuple[str, object]]:
+        return ((f"{self.at(key)}[{index}]", value) for index, value in enumerate(self.array(key)))
+
+    def _integer(self, where: str, value: object, minimum: int, maximum: int) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
+            self._refuse(
+                where,
+                value,
+                QT_TRANSLATE_NOOP(
+                    "messages", "{file}: {where} is {value}; a whole number from {low} to {high} is allowed."
+                ),
+                low=minimum,
+                high=maximum,
+            )
+        return value
+
+    def _string(self, where: str, value: object) -> str:
+        if not isinstance(value, str):
+            self._refuse(
+                where,
+                value,
+                QT_TRANSLATE_NOOP("messages", "{file}: {where} is {value}; a text is allowed."),
+            )
+        return value
+
+    def _child(self, where: str, value: object) -> JsonObject:
+        if not isinstance(value, dict):
+            self._refuse(
+                where,
+                value,
+                QT_TRANSLATE_NOOP("messages", "{file}: {where} is {value}; an object ({{…}}) is allowed."),
+            )
+        return JsonObject(value, self.name, where, self._read)
+
+    def _refuse(self, where: str, value: object, template: str, **args: str | int | float) -> NoReturn:
+        raise FileFault(self.name, template, where, value=shown(value), **args)
+
+
+def _outside_strings(data: bytes) -> Iterator[bytes]:
+    runs = _RUN.finditer(data)
+    while batch := [run[1] for run in islice(runs, 4096)]:
+        yield b"".join(batch)
+
+
+def _position(data: bytes, pattern: re.Pattern[bytes]) -> tuple[int, int]:
+    """Line and column, from 1, of the first match of ``pattern`` outside strings (1, 1 if there is none)."""
+    for run in _RUN.finditer(data):
+        if found := pattern.search(data, run.start(1), run.end(1)):
+            before = data[: found.start()]
+            column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+            return before.count(b"\n") + 1, column
+    return 1, 1
+
+
+def _refuse_number(name: str, data: bytes, word: str) -> NoReturn:
+    line, column = _position(data, re.compile(re.escape(word.encode())))
+    raise FileFault(
+        name,
+        QT_TRANSLATE_NOOP(
+            "messages",
+            "{file}: {value} at line {line}, column {column} is no finite number; only such are allowed.",
+        ),
+        where=f"{line}:{column}",
+        value=printable(word, 60),
+        line=line,
+        column=column,
+    )
+
+
+def _refuse_duplicate(name: str, pairs: list[tuple[str, object]]) -> NoReturn:
+    seen: set[str] = set()
+    double = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    raise FileFault(
+        name,
+        QT_TRANSLATE_NOOP("messages", "{file}: the key {where} stands twice in one object; once is allowed."),
+        where=shown(double),
+    )
