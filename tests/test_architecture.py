@@ -44,6 +44,7 @@ QT_WIDGETS = QT_CORE | {
 LIBRARIES: dict[str, set[str]] = {
     "spec": {"msgspec"},
     "estimator": {"msgspec"},
+    "files": {"msgspec"},
     "catalog": {"msgspec", "pynvml"},
     "importers": {"msgspec"},
     "presets": {"msgspec", "platformdirs"},
