@@ -29,9 +29,9 @@ MAX_DIGITS: Final = 40
 MAX_INTEGER: Final = 10**12
 """Largest number a getter gives unless told otherwise; no count of a real model comes near it."""
 
-# A run outside strings (group 1), then the string that ends it.  Possessive, so nothing is tried twice;
+# A stretch outside strings (group 1), then the string that ends it.  Possessive, so nothing is tried twice;
 # a string that never ends runs to the end of the data and is left for the parser to refuse.
-_RUN: Final = re.compile(rb'([^"]*+)(?:"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))?', re.DOTALL)
+_RUN: Final = re.compile(rb'([^"]{0,16384}+)(?:"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))?', re.DOTALL)
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
@@ -120,45 +120,49 @@ def parse_object(
 def check_structure(data: bytes, name: str, max_values: int) -> int:
     """Refuse ``data`` for its depth, long numbers or number of values, whatever the rest of it is.
 
-    Takes time and memory proportional to ``len(data)``; the answer is the number of colons outside
-    strings, which in valid JSON is the number of keys in all objects together.
+    Takes little memory and time proportional to ``len(data)``, and stops at the first excess; the
+    answer is the number of colons outside strings, in valid JSON the number of keys in all objects.
     """
-    outside = b"".join(_outside_strings(data))
-    brackets = outside.translate(None, _NOT_BRACKETS)
-    values = outside.count(b",") + outside.count(b"[") + outside.count(b"{")
-    if values > max_values:
-        raise FileFault(
-            name,
-            QT_TRANSLATE_NOOP(
-                "messages", "{file} holds {count} values; at most {limit} are allowed in such a file."
-            ),
-            count=values,
-            limit=max_values,
+    keys = values = strings = depth = 0
+    tail = b""
+    for batch in _outside_strings(data):
+        outside = b"".join(batch)
+        keys += outside.count(b":")
+        strings += len(batch)
+        values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+        if max(values, strings // 2) > max_values:  # each string is a value or the key of one
+            raise FileFault(
+                name,
+                QT_TRANSLATE_NOOP(
+                    "messages", "{file} holds more than {limit} values, which no file of its kind does."
+                ),
+                limit=max_values,
+            )
+        levels = list(
+            accumulate(map(_STEP.__getitem__, outside.translate(None, _NOT_BRACKETS)), initial=depth)
         )
-    depth = max(accumulate(map(_STEP.__getitem__, brackets)), default=0)
-    if depth > MAX_DEPTH:
-        raise FileFault(
-            name,
-            QT_TRANSLATE_NOOP(
-                "messages", "{file} is nested {depth} levels deep; at most {limit} are allowed."
-            ),
-            depth=depth,
-            limit=MAX_DEPTH,
-        )
-    if _LONG_NUMBER.search(outside):
-        line, column = _position(data, _LONG_NUMBER)
-        raise FileFault(
-            name,
-            QT_TRANSLATE_NOOP(
-                "messages",
-                "{file}: the number at line {line}, column {column} has more than {limit} digits in a row.",
-            ),
-            where=f"{line}:{column}",
-            line=line,
-            column=column,
-            limit=MAX_DIGITS,
-        )
-    return outside.count(b":")
+        depth = levels[-1]
+        if max(levels) > MAX_DEPTH:
+            raise FileFault(
+                name,
+                QT_TRANSLATE_NOOP("messages", "{file} is nested more than {limit} levels deep."),
+                limit=MAX_DEPTH,
+            )
+        if _LONG_NUMBER.search(tail + outside):
+            line, column = _position(data, _LONG_NUMBER)
+            raise FileFault(
+                name,
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "{file}: the number at line {line}, column {column} is longer than {limit} digits.",
+                ),
+                where=f"{line}:{column}",
+                line=line,
+                column=column,
+                limit=MAX_DIGITS,
+            )
+        tail = (tail + outside)[-MAX_DIGITS:]
+    return keys
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -362,10 +366,11 @@ class JsonObject:
         raise FileFault(self.name, template, where, value=shown(value), **args)
 
 
-def _outside_strings(data: bytes) -> Iterator[bytes]:
+def _outside_strings(data: bytes) -> Iterator[list[bytes]]:
+    """The stretches between the strings of ``data``, some at a time."""
     runs = _RUN.finditer(data)
-    while batch := [run[1] for run in islice(runs, 4096)]:
-        yield b"".join(batch)
+    while batch := [run[1] for run in islice(runs, 256)]:
+        yield batch
 
 
 def _position(data: bytes, pattern: re.Pattern[bytes]) -> tuple[int, int]:
