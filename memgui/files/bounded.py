@@ -38,6 +38,10 @@ class FileFault(Exception):
         super().__init__(self.message.text)
 
 
+class FileMissing(FileFault):
+    """Nothing is at the path; a part of a model may be missing while the rest can be read."""
+
+
 class Cancelled(Exception):
     """The ``progress`` callback of a long reading answered ``False``; nothing was kept."""
 
@@ -194,7 +198,6 @@ def _require_regular(name: str, status: os.stat_result) -> None:
 
 
 _REASONS = {
-    errno.ENOENT: QT_TRANSLATE_NOOP("messages", "{file} is not there (any more)."),
     errno.ENOTDIR: QT_TRANSLATE_NOOP("messages", "{file} is not there: a part of its path is not a folder."),
     errno.ELOOP: QT_TRANSLATE_NOOP("messages", "{file} is a loop of links that leads to no file."),
     errno.EACCES: QT_TRANSLATE_NOOP("messages", "{file} may not be read by you: permission denied."),
@@ -207,6 +210,8 @@ _REASONS = {
 
 def _os_fault(name: str, error: OSError | ValueError) -> FileFault:
     if isinstance(error, OSError):
+        if isinstance(error, FileNotFoundError):
+            return FileMissing(name, QT_TRANSLATE_NOOP("messages", "{file} is not there (any more)."))
         known = _REASONS.get(error.errno or 0)
         if known is not None:
             return FileFault(name, known)

@@ -1,0 +1,221 @@
+"""Headers of safetensors files: true names, shapes, number formats and bytes, without the data.
+
+The format (huggingface/safetensors, README "Format"): 8 bytes, little endian, state the length of a
+JSON object that follows; it maps each tensor's name to its dtype, shape and the stretch it takes in
+the data behind the header.  The data has no holes and no overlaps, so a header that disagrees with
+the file's size belongs to another file or to half of one.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+
+from memgui.files.bounded import (
+    BoundedFile,
+    FileFault,
+    StrPath,
+    open_bounded,
+    printable,
+)
+from memgui.files.strict_json import check_structure, parse_object, shown
+from memgui.importers.tensors import SAFETENSORS_DTYPES, TensorInfo, TensorTable, product
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+
+MAX_HEADER_BYTES: Final = 16 * 2**20
+"""Longest header read: some 120,000 tensors in one file (the format itself stops at 100 MB)."""
+MAX_VALUES: Final = 1_000_000
+"""Most values of one header, some eight a tensor, or of an index, one a tensor."""
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    dtype: str
+    shape: Annotated[tuple[_Count, ...], msgspec.Meta(max_length=64)]
+    data_offsets: tuple[_Count, _Count]
+
+
+_HEADER = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ENTRY = msgspec.json.Decoder(_Entry)
+_METADATA = msgspec.json.Decoder(dict[str, str])
+
+
+class Part(NamedTuple):
+    """What one file holds."""
+
+    tensors: list[TensorInfo]
+    metadata: dict[str, str]
+
+
+def read_file(path: StrPath) -> TensorTable:
+    """The tensors of the one safetensors file at ``path``.
+
+    Raises :class:`FileFault` where the header is not what the format allows or does not belong to
+    a file of this size.
+    """
+    part = read_part(path)
+    return TensorTable(
+        container="safetensors",
+        sources=(os.fspath(path),),
+        tensors=tuple(part.tensors),
+        metadata=dict(part.metadata),
+    )
+
+
+def read_part(path: StrPath) -> Part:
+    """What the one file at ``path`` holds; faults as in :func:`read_file`."""
+    with open_bounded(path) as file:
+        length = int.from_bytes(file.read(0, 8), "little")
+        if length > file.size - 8:
+            raise FileFault(
+                file.name,
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "{file} states a header of {length} bytes, but only {rest} bytes follow: "
+                    "it is no safetensors file or is cut short.",
+                ),
+                where="byte 0",
+                length=length,
+                rest=file.size - 8,
+            )
+        if length > MAX_HEADER_BYTES:
+            raise FileFault(
+                file.name,
+                QT_TRANSLATE_NOOP(
+                    "messages", "{file} states a header of {length} bytes; at most {limit} are allowed."
+                ),
+                where="byte 0",
+                length=length,
+                limit=MAX_HEADER_BYTES,
+            )
+        header = file.read(8, length)
+    if not header.startswith(b"{"):
+        raise FileFault(
+            file.name,
+            QT_TRANSLATE_NOOP(
+                "messages", "{file} is no safetensors file: its header does not begin with a JSON object."
+            ),
+            where="byte 8",
+        )
+    return _parse_header(header, file)
+
+
+def _parse_header(header: bytes, file: BoundedFile) -> Part:
+    keys = check_structure(header, file.name, MAX_VALUES)
+    try:
+        raw = _HEADER.decode(header)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        parse_object(header, file.name, MAX_VALUES)  # says where, in most cases
+        raise FileFault(
+            file.name,
+            QT_TRANSLATE_NOOP("messages", "{file} has a header that is not valid JSON: {reason}."),
+            reason=printable(str(error)),
+        ) from None
+    metadata: dict[str, str] = {}
+    if "__metadata__" in raw:
+        block = raw.pop("__metadata__")
+        try:
+            metadata = _METADATA.decode(block)
+        except (msgspec.MsgspecError, ValueError):
+            raise FileFault(
+                file.name,
+                QT_TRANSLATE_NOOP("messages", "{file}: {where} is {value}; an object of texts is allowed."),
+                where="__metadata__",
+                value=_excerpt(block),
+            ) from None
+        keys -= 1 + len(metadata)
+    if keys != len(raw) * 4:  # one for the tensor, three within: anything else is a key said twice
+        parse_object(header, file.name, MAX_VALUES)
+    spans = []
+    tensors = []
+    for name, entry in raw.items():
+        tensor, span = _tensor(name, entry, file.name)
+        tensors.append(tensor)
+        spans.append((*span, name))
+    _check_layout(spans, len(header), file)
+    return Part(tensors, metadata)
+
+
+def _tensor(name: str, raw: msgspec.Raw, file_name: str) -> tuple[TensorInfo, tuple[int, int]]:
+    try:
+        entry = _ENTRY.decode(raw)
+    except (msgspec.MsgspecError, ValueError):
+        raise FileFault(
+            file_name,
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{file}: tensor {where} is {value}; allowed are a dtype (text), a shape (whole numbers "
+                "from 0) and data_offsets (begin and end).",
+            ),
+            where=printable(name),
+            value=_excerpt(raw),
+        ) from None
+    packing = SAFETENSORS_DTYPES.get(entry.dtype)
+    if packing is None:
+        raise FileFault(
+            file_name,
+            QT_TRANSLATE_NOOP(
+                "messages", "{file}: tensor {where} has the dtype {value}; allowed are {allowed}."
+            ),
+            where=printable(name),
+            value=shown(entry.dtype),
+            allowed=", ".join(SAFETENSORS_DTYPES),
+        )
+    elements = product(entry.shape)
+    begin, end = entry.data_offsets
+    if (
+        elements is None
+        or elements % packing.block
+        or end - begin != elements // packing.block * packing.block_bytes
+    ):
+        raise FileFault(
+            file_name,
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{file}: tensor {where} of shape {shape} in {dtype} cannot take bytes {begin} to {end}.",
+            ),
+            where=printable(name),
+            shape=shown(entry.shape),
+            dtype=entry.dtype,
+            begin=begin,
+            end=end,
+        )
+    return TensorInfo(name, entry.shape, entry.dtype, end - begin), (begin, end)
+
+
+def _check_layout(spans: list[tuple[int, int, str]], header_bytes: int, file: BoundedFile) -> None:
+    """The tensors must fill the data behind the header from its start to its end, each byte once."""
+    position = 0
+    for begin, end, name in sorted(spans):
+        if begin != position:
+            raise FileFault(
+                file.name,
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "{file}: tensor {where} begins at byte {begin} of the data, the one before ends at "
+                    "{end}; neither gaps nor overlaps are allowed.",
+                ),
+                where=printable(name),
+                begin=begin,
+                end=position,
+            )
+        position = end
+    rest = file.size - 8 - header_bytes
+    if position != rest:
+        raise FileFault(
+            file.name,
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{file} describes {described} bytes of tensors, but {rest} bytes follow its header: it is "
+                "cut short or damaged.",
+            ),
+            described=position,
+            rest=rest,
+        )
+
+
+def _excerpt(raw: msgspec.Raw) -> str:
+    return printable(bytes(raw)[:200].decode("utf-8", "replace"), 60)

@@ -1,0 +1,226 @@
+"""The weights of a safetensors model in several files: by its index, by its shards, by its folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from memgui.files.bounded import (
+    FileFault,
+    FileMissing,
+    Progress,
+    StrPath,
+    display_name,
+    list_folder,
+    printable,
+    read_whole,
+    report,
+)
+from memgui.files.strict_json import JsonObject, parse_object
+from memgui.importers.safetensors_header import MAX_VALUES, read_part
+from memgui.importers.tensors import TensorInfo, TensorTable
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+
+MAX_INDEX_BYTES: Final = 48 * 2**20
+"""Longest index read: twice that of a model of a trillion parameters with every expert on its own."""
+MAX_SHARDS: Final = 4_096
+
+_SHARD = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.safetensors")
+
+
+def read_index(path: StrPath, progress: Progress | None = None) -> TensorTable:
+    """The tensors of all shards that an ``*.index.json`` names; the shards lie beside it.
+
+    Shards that are not there are named in the table's ``missing``; where index and shards disagree,
+    a note says so.  ``progress`` counts shards.  Raises :class:`FileFault`, also where no shard is
+    there at all.
+    """
+    name = display_name(path)
+    index = JsonObject(parse_object(read_whole(path, MAX_INDEX_BYTES), name, MAX_VALUES), name)
+    weight_map = index.child("weight_map")
+    placed: dict[str, int] = {}
+    for tensor in weight_map:
+        shard = weight_map.value[tensor]
+        if not isinstance(shard, str) or not _is_plain_name(shard):
+            weight_map.refuse(
+                tensor,
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "{file}: {where} lies in {value}; only a .safetensors file beside the index is allowed.",
+                ),
+            )
+        placed[shard] = placed.get(shard, 0) + 1
+    if not placed or len(placed) > MAX_SHARDS:
+        index.refuse(
+            "weight_map",
+            QT_TRANSLATE_NOOP(
+                "messages", "{file}: {where} names {count} files; from 1 to {limit} are allowed."
+            ),
+            count=len(placed),
+            limit=MAX_SHARDS,
+        )
+    folder = Path(path).parent
+    table = read_shards([folder / shard for shard in sorted(placed)], progress)
+    return msgspec.structs.replace(table, notes=table.notes + _compare(index, table))
+
+
+def read_shards(paths: Iterable[Path], progress: Progress | None = None) -> TensorTable:
+    """The tensors of several files of one model, which must not hold the same tensor twice."""
+    paths = list(paths)
+    tensors: list[TensorInfo] = []
+    metadata: dict[str, object] = {}
+    missing: list[str] = []
+    sources: list[str] = []
+    owner: dict[str, Path] = {}
+    for done, path in enumerate(paths):
+        report(progress, done, len(paths))
+        try:
+            part = read_part(path)
+        except FileMissing:
+            missing.append(display_name(path))
+            continue
+        for tensor in part.tensors:
+            first = owner.setdefault(tensor.name, path)
+            if first is not path:
+                raise FileFault(
+                    display_name(path),
+                    QT_TRANSLATE_NOOP(
+                        "messages",
+                        "{file} holds the tensor {where}, which {other} holds too; only once is allowed.",
+                    ),
+                    where=printable(tensor.name),
+                    other=display_name(first),
+                )
+        tensors += part.tensors
+        metadata.update(part.metadata)
+        sources.append(os.fspath(path))
+    report(progress, len(paths), len(paths))
+    if not sources:
+        raise FileFault(
+            display_name(paths[0].parent) if paths else "",
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{file} has none of the {count} weight files that belong to the model (first: {where}).",
+            ),
+            where=missing[0] if missing else "",
+            count=len(paths),
+        )
+    return TensorTable(
+        container="safetensors",
+        sources=tuple(sources),
+        tensors=tuple(tensors),
+        metadata=metadata,
+        missing=tuple(missing),
+        notes=_missing_note(missing, len(paths)),
+    )
+
+
+def read_folder(path: StrPath, progress: Progress | None = None) -> TensorTable:
+    """The weights of the model folder ``path``: by its index, else its one file, else its shards.
+
+    Of several sets the one that Transformers would load is taken: ``model*`` first.
+    """
+    kind, files = find_weights(list_folder(path), display_name(path))
+    if kind == "index":
+        return read_index(files[0], progress)
+    return read_shards(files, progress)
+
+
+def find_weights(entries: Iterable[Path], folder_name: str) -> tuple[str, list[Path]]:
+    """``("index", [path])`` or ``("files", paths)``: the weights among the entries of one folder.
+
+    Shards that the names of the others promise (``-00001-of-00005``) are listed whether they are
+    there or not.  Raises :class:`FileFault` where there are no safetensors files at all.
+    """
+    entries = list(entries)
+    indexes = [entry for entry in entries if entry.name.endswith(".safetensors.index.json")]
+    files = [entry for entry in entries if entry.name.endswith(".safetensors")]
+    if indexes:
+        return "index", [min(indexes, key=_preference)]
+    if not files:
+        raise FileFault(
+            folder_name, QT_TRANSLATE_NOOP("messages", "{file} is a folder without any .safetensors file.")
+        )
+    chosen = min(files, key=_preference)
+    shard = _SHARD.fullmatch(chosen.name)
+    if shard is None:
+        return "files", [chosen]
+    count = int(shard["count"])
+    if not 1 <= count <= MAX_SHARDS or not 1 <= int(shard["number"]) <= count:
+        raise FileFault(
+            display_name(chosen),
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{file} is named as part {number} of {count}; from 1 to {limit} parts are allowed.",
+            ),
+            number=int(shard["number"]),
+            count=count,
+            limit=MAX_SHARDS,
+        )
+    stem = shard["stem"]
+    return "files", [
+        chosen.with_name(f"{stem}-{number:05}-of-{count:05}.safetensors") for number in range(1, count + 1)
+    ]
+
+
+def _preference(path: Path) -> tuple[bool, bool, str]:
+    """Sorts what Transformers loads first: ``model.safetensors``, then ``model-…``, then by name."""
+    return path.name != "model.safetensors", not path.name.startswith("model"), path.name
+
+
+def _is_plain_name(shard: str) -> bool:
+    return (
+        shard.endswith(".safetensors")
+        and len(shard) <= 255
+        and not any(mark in shard for mark in ("/", "\\", ":", "\0"))
+    )
+
+
+def _missing_note(missing: list[str], count: int) -> tuple[Message, ...]:
+    if not missing:
+        return ()
+    template = QT_TRANSLATE_NOOP(
+        "messages",
+        "{missing} of {count} weight files are not there (first: {name}); their tensors are not counted.",
+    )
+    return (Message(template, {"missing": len(missing), "count": count, "name": missing[0]}),)
+
+
+def _compare(index: JsonObject, table: TensorTable) -> tuple[Message, ...]:
+    """Notes on what the index says and the shards do not, or the other way round."""
+    notes = []
+    weight_map = index.child("weight_map").value
+    found = {tensor.name for tensor in table.tensors}
+    absent = set(table.missing)
+    lacking = [name for name, shard in weight_map.items() if name not in found and shard not in absent]
+    if lacking:
+        template = QT_TRANSLATE_NOOP(
+            "messages", "{file} lists {count} tensors that no shard holds (first: {where})."
+        )
+        notes.append(_note(index.name, template, lacking))
+    unlisted = [name for name in found if name not in weight_map]
+    if unlisted:
+        template = QT_TRANSLATE_NOOP(
+            "messages",
+            "The shards hold {count} tensors that {file} does not list (first: {where}); they are counted.",
+        )
+        notes.append(_note(index.name, template, sorted(unlisted)))
+    metadata = index.child_or_none("metadata", null=True)
+    stated = metadata.number_or_none("total_size", 0, 2**63) if metadata is not None else None
+    if stated is not None and not table.missing and int(stated) != table.total_bytes:
+        template = QT_TRANSLATE_NOOP(
+            "messages", "{file} states a total size of {stated} bytes; the tensors have {found} bytes."
+        )
+        notes.append(
+            Message(template, {"file": index.name, "stated": int(stated), "found": table.total_bytes})
+        )
+    return tuple(notes)
+
+
+def _note(file: str, template: str, names: list[str]) -> Message:
+    return Message(template, {"file": file, "count": len(names), "where": printable(names[0])})
