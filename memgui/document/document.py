@@ -1,0 +1,237 @@
+"""The scenario that is open: every change goes through its undo stack, every result comes out once.
+
+    edit / load  ->  undo command (old state, new state)  ->  one recompute per turn of the event loop
+                 ->  result(Result)
+
+Views keep no numbers of their own and never write to a scenario.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from dataclasses import replace as with_fields
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication, QElapsedTimer, QObject, QTimer, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from memgui.document.result import Result
+from memgui.estimator.result import Estimate
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario, ScenarioError, get, replace
+from memgui.spec.fields import BY_PATH
+from memgui.spec.validate import validate
+
+log = logging.getLogger(__name__)
+
+PAUSE_MS = 1000
+"""A rest this long ends a gesture: what is typed or turned after it is another undo step."""
+
+UNDO_LIMIT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What one undo step goes back to.
+
+    ``origin`` is the model as it was loaded, against which changed model fields are counted;
+    ``name`` is that of the preset or file the scenario came from, empty where there is none.
+    """
+
+    scenario: Scenario
+    origin: ModelSpec
+    name: str = ""
+
+
+class _Change(QUndoCommand):
+    """One step from a state to another.  ``paths`` are the fields it touches, none for a load."""
+
+    def __init__(
+        self, document: Document, new: State, text: str, paths: tuple[str, ...], gesture: int
+    ) -> None:
+        super().__init__(text)
+        self._document = document
+        self._old, self._new = document.state, new
+        self._paths, self._gesture = paths, gesture
+        self._done_once = False
+
+    def id(self) -> int:
+        return 1 if self._paths else -1
+
+    def mergeWith(self, other: QUndoCommand) -> bool:
+        if not isinstance(other, _Change) or (other._paths, other._gesture) != (self._paths, self._gesture):
+            return False
+        self._new = other._new
+        self.setObsolete(self._new == self._old)
+        return True
+
+    def rename(self, name: str) -> None:
+        """What this step leads to was saved under that name; doing it again says so."""
+        self._new = with_fields(self._new, name=name)
+
+    def redo(self) -> None:
+        self._document._enter(self._new, self._paths if self._done_once else None)
+        self._done_once = True
+
+    def undo(self) -> None:
+        self._document._enter(self._old, self._paths)
+
+
+class Document(QObject):
+    """The open scenario, its history and its newest result."""
+
+    result = Signal(object)
+    """The newest :class:`Result`, at most one per turn of the event loop."""
+    restored = Signal(str)
+    """After undo or redo: path of the field to look at, empty where many changed."""
+    changed = Signal()
+    """The scenario is another one now; its result follows."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        estimate: Callable[[Scenario], Estimate],
+        parent: QObject | None = None,
+        *,
+        name: str = "",
+    ) -> None:
+        """``estimate`` is the estimator; it is a parameter so that this floor can be tested alone."""
+        super().__init__(parent)
+        self._state = State(scenario, scenario.model, name)
+        self._estimate = estimate
+        self._gesture = 0
+        self._last = Result(scenario, None)
+        self.undo_stack = QUndoStack(self)
+        self.undo_stack.setUndoLimit(UNDO_LIMIT)
+        self._rest = QElapsedTimer()
+        self._turn = QTimer(self)
+        self._turn.setSingleShot(True)
+        self._turn.timeout.connect(self._recompute)
+        self._turn.start()
+
+    @property
+    def state(self) -> State:
+        """The scenario with where it came from."""
+        return self._state
+
+    @property
+    def scenario(self) -> Scenario:
+        """The open scenario."""
+        return self._state.scenario
+
+    @property
+    def last_result(self) -> Result:
+        """The newest result; it may be a turn behind the scenario (:meth:`settle` catches up)."""
+        return self._last
+
+    def default(self, path: str) -> Any:
+        """What the field holds where nobody changed it: the type's default, or the loaded model's."""
+        return get(Scenario(model=self._state.origin), path)
+
+    def is_changed(self, path: str) -> bool:
+        """Whether the field differs from its default."""
+        return bool(get(self.scenario, path) != self.default(path))
+
+    def edit(self, path: str, value: Any, *, held: bool = False) -> None:
+        """Set one field.  Edits of one field within one gesture are one undo step.
+
+        ``held`` says that the gesture goes on however long the person rests (a pressed slider).
+        A value outside the field's range is taken and answered with an issue; a value of another
+        type raises :class:`ScenarioError`.
+        """
+        field = BY_PATH[path]
+        self.edit_many({path: value}, QCoreApplication.translate("fields", field.label), held=held)
+
+    def edit_many(self, values: Mapping[str, Any], text: str, *, held: bool = False) -> None:
+        """Set several fields as one undo step called ``text``."""
+        scenario = self.scenario
+        for path, value in values.items():
+            scenario = replace(scenario, path, value)
+        if self._rest.isValid() and self._rest.elapsed() >= PAUSE_MS:
+            self.finish_gesture()
+        if scenario != self.scenario:
+            self._push(with_fields(self._state, scenario=scenario), text, tuple(values))
+        if held:
+            self._rest.invalidate()
+        else:
+            self._rest.start()
+
+    def use_model(self, model: ModelSpec, text: str) -> None:
+        """Take another model into the scenario as one undo step called ``text``."""
+        scenario = replace(self.scenario, "model", model)
+        self._finish_and_push(with_fields(self._state, scenario=scenario, origin=model), text)
+
+    def load(self, scenario: Scenario, text: str, *, name: str = "", origin: ModelSpec | None = None) -> None:
+        """Open another scenario as one undo step called ``text``; it counts as saved."""
+        self._finish_and_push(State(scenario, origin or scenario.model, name), text)
+        self.undo_stack.setClean()
+
+    def saved_as(self, name: str) -> None:
+        """The open scenario was saved under that name: not a change of the scenario."""
+        self.finish_gesture()
+        self._state = with_fields(self._state, name=name)
+        top = self.undo_stack.command(self.undo_stack.index() - 1)
+        if isinstance(top, _Change):
+            top.rename(name)
+        self.undo_stack.setClean()
+        self.changed.emit()
+
+    def finish_gesture(self) -> None:
+        """The next edit starts another undo step.  May be called at any time and twice."""
+        self._rest.invalidate()
+        self._gesture += 1
+
+    def settle(self) -> Result:
+        """Carry out a recompute that is due now; the newest result."""
+        if self._turn.isActive():
+            self._turn.stop()
+            self._recompute()
+        return self._last
+
+    def _finish_and_push(self, state: State, text: str) -> None:
+        self.finish_gesture()
+        if state != self._state:
+            self._push(state, text, ())
+        self.finish_gesture()
+
+    def _push(self, state: State, text: str, paths: tuple[str, ...]) -> None:
+        self.undo_stack.push(_Change(self, state, text, paths, self._gesture))
+
+    def _enter(self, state: State, look_at: tuple[str, ...] | None) -> None:
+        """Make ``state`` the open one; ``look_at`` is ``None`` where the person is there already."""
+        if look_at is not None:
+            self.finish_gesture()
+        self._state = state
+        self._turn.start()
+        self.changed.emit()
+        if look_at is not None:
+            self.restored.emit(look_at[0] if look_at else "")
+
+    def _recompute(self) -> None:
+        scenario, last = self.scenario, self._last
+        issues = validate(scenario)
+        estimate: Estimate | None = None
+        if not any(issue.severity == "error" for issue in issues):
+            try:
+                estimate = self._estimate(scenario)
+            except ScenarioError as error:
+                issues = (error.issue, *issues)
+            except Exception as error:
+                # A fault of ours must neither end the program nor pass for an answer.
+                log.exception("the estimate of %s failed", scenario)
+                issues = (_fault(error), *issues)
+        if estimate is not None:
+            known = set(issues)
+            issues = (*issues, *(issue for issue in estimate.issues if issue not in known))
+        last_good = estimate if estimate is not None else last.last_good
+        self._last = Result(scenario, estimate, issues, last.generation + 1, last_good)
+        self.result.emit(self._last)
+
+
+def _fault(error: Exception) -> Issue:
+    message = Message(
+        QT_TRANSLATE_NOOP("messages", "memgui has a fault and cannot compute this set-up ({error})."),
+        {"error": f"{type(error).__name__}: {error}"[:200]},
+    )
+    return Issue("error", "internal", (), message)

@@ -1,0 +1,119 @@
+"""Work in the background: the newest job of a kind wins, a late answer is dropped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt, QThreadPool, Signal
+
+
+class Cancelled(Exception):
+    """Raised inside a job that nobody waits for any more."""
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One piece of work.  It is given itself and calls :meth:`check` between steps."""
+
+    kind: str
+    generation: int
+    work: Callable[[Job], Any]
+    done: Callable[[Any], None]
+    failed: Callable[[Exception], None] | None = None
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the answer will be dropped."""
+        return self._stop.is_set()
+
+    def check(self) -> None:
+        """Raise :class:`Cancelled` where the answer will be dropped."""
+        if self.cancelled:
+            raise Cancelled
+
+    def cancel(self) -> None:
+        """Ask the work to stop; it may still run to its end, unheard."""
+        self._stop.set()
+
+
+class Jobs(QObject):
+    """Runs jobs in a thread pool of its own and delivers their answers in the thread of the windows."""
+
+    busy = Signal(str, bool)
+    """A kind of job began or ended."""
+    _arrived = Signal(object, object, object)
+
+    def __init__(self, parent: QObject | None = None, threads: int = 1) -> None:
+        """One thread by default: jobs are Python and would only take turns."""
+        super().__init__(parent)
+        self._pool = QThreadPool(self)
+        self._pool.setMaxThreadCount(threads)
+        self._current: dict[str, Job] = {}
+        self._generation = 0
+        self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+
+    def run(
+        self,
+        kind: str,
+        work: Callable[[Job], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[Exception], None] | None = None,
+    ) -> Job:
+        """Start ``work``; an earlier job of the same kind is cancelled.
+
+        ``done`` is called with what it returns, ``failed`` with what it raises (without it the
+        exception goes on to the excepthook), both in this object's thread.
+        """
+        self.cancel(kind)
+        self._generation += 1
+        job = Job(kind, self._generation, work, done, failed)
+        self._current[kind] = job
+        self.busy.emit(kind, True)
+        self._pool.start(lambda: self._work(job))
+        return job
+
+    def cancel(self, kind: str) -> None:
+        """Drop the running job of that kind, if there is one."""
+        job = self._current.pop(kind, None)
+        if job is not None:
+            job.cancel()
+            self.busy.emit(kind, False)
+
+    def is_running(self, kind: str) -> bool:
+        """Whether an answer of that kind is awaited."""
+        return kind in self._current
+
+    def close(self, wait_ms: int = 2000) -> bool:
+        """Cancel everything and wait; false where something still runs."""
+        for kind in tuple(self._current):
+            self.cancel(kind)
+        return self._pool.waitForDone(wait_ms)
+
+    def _work(self, job: Job) -> None:
+        answer: Any = None
+        fault: Exception | None = None
+        try:
+            job.check()
+            answer = job.work(job)
+        except Cancelled:
+            return
+        except Exception as error:  # handed over to the thread of the windows
+            fault = error
+        if not job.cancelled:
+            self._arrived.emit(job, answer, fault)
+
+    def _deliver(self, job: Job, answer: Any, fault: Exception | None) -> None:
+        if self._current.get(job.kind) is not job:
+            return
+        del self._current[job.kind]
+        self.busy.emit(job.kind, False)
+        if fault is None:
+            job.done(answer)
+        elif job.failed is not None:
+            job.failed(fault)
+        else:
+            raise fault
