@@ -101,6 +101,7 @@ class Document(QObject):
         self._state = State(scenario, scenario.model, name)
         self._estimate = estimate
         self._gesture = 0
+        self._touched: tuple[str, ...] = ()
         self._last = Result(scenario, None)
         self.undo_stack = QUndoStack(self)
         self.undo_stack.setUndoLimit(UNDO_LIMIT)
@@ -148,10 +149,13 @@ class Document(QObject):
         scenario = self.scenario
         for path, value in values.items():
             scenario = replace(scenario, path, value)
-        if self._rest.isValid() and self._rest.elapsed() >= PAUSE_MS:
+        paths = tuple(values)
+        rested = self._rest.isValid() and self._rest.elapsed() >= PAUSE_MS
+        if rested or paths != self._touched:
             self.finish_gesture()
+        self._touched = paths
         if scenario != self.scenario:
-            self._push(with_fields(self._state, scenario=scenario), text, tuple(values))
+            self._push(with_fields(self._state, scenario=scenario), text, paths)
         if held:
             self._rest.invalidate()
         else:
