@@ -21,7 +21,7 @@ FLOORS: dict[str, set[str]] = {
     "files": {"spec"},
     "estimator": {"spec"},
     "catalog": {"spec", "files", "_resources"},
-    "importers": {"spec", "files"},
+    "importers": {"spec", "files", "_resources"},
     "presets": {"spec", "files"},
     "planning": SIDES,
     "document": SIDES | {"planning"},

@@ -1,0 +1,52 @@
+"""What Transformers' configuration classes say of a key that a config.json leaves out.
+
+The table is made by ``python -m tests.importers.make_class_defaults`` from the classes' declared
+defaults; it holds facts only, one line per ``model_type``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from memgui._resources import root
+
+
+class ClassDefaults(msgspec.Struct, frozen=True):
+    """One configuration class.
+
+    ``nullable`` keys may be ``null`` although their default is not; ``names`` says under which of its
+    own names the class keeps common attributes.
+    """
+
+    defaults: dict[str, Any] = {}
+    nullable: frozenset[str] = frozenset()
+    names: dict[str, str] = {}
+
+    def may_be_null(self, key: str) -> bool:
+        """Whether the class lets ``key`` be ``null``; a key it does not know says nothing against it."""
+        return key in self.nullable or self.defaults.get(key) is None
+
+
+@cache
+def _rows() -> dict[str, msgspec.Raw]:
+    text = (root() / "catalog" / "class_defaults.json").read_bytes()
+    return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+
+
+def source() -> str:
+    """Which version of Transformers the table was made from."""
+    return msgspec.json.decode(_rows()["source"], type=str)
+
+
+def known_types() -> tuple[str, ...]:
+    """Every ``model_type`` in the table."""
+    return tuple(key for key in _rows() if key != "source")
+
+
+def class_defaults(model_type: str) -> ClassDefaults | None:
+    """The row of ``model_type``, or ``None`` where Transformers has no such class."""
+    row = _rows().get(model_type) if model_type != "source" else None
+    return None if row is None else msgspec.json.decode(row, type=ClassDefaults)

@@ -1,0 +1,149 @@
+"""A Hugging Face ``config.json`` becomes a model, with an account of what was read and what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from memgui.importers.bounded import ImportFault, StrPath
+from memgui.importers.config_reader import SYNONYMS, Config, Report
+from memgui.importers.families import FAMILIES, Fields
+from memgui.importers.nearest import nearest
+from memgui.importers.quantization import Quantization, quantization
+from memgui.importers.strict_json import JsonObject, load_object, shown
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.model import ModelSpec
+
+INNER_TEXT: Final = ("text_config", "llm_config", "language_config", "thinker_config", "text_model_config")
+"""Where models of several senses keep the configuration of their language model."""
+
+SILENT: Final = frozenset(
+    {
+        *("architectures", "auto_map", "transformers_version", "_name_or_path", "use_cache", "model_type"),
+        *("bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "cls_token_id", "unk_token_id"),
+        *(
+            "initializer_range",
+            "rms_norm_eps",
+            "layer_norm_eps",
+            "layer_norm_epsilon",
+            "norm_eps",
+            "init_std",
+        ),
+        *("rope_theta", "rope_scaling", "rope_parameters", "pretraining_tp", "torch_dtype", "dtype"),
+        *("output_attentions", "output_hidden_states", "return_dict", "id2label", "label2id"),
+        *("tokenizer_class", "task_specific_params", "gradient_checkpointing", "is_encoder_decoder"),
+    }
+)
+"""Keys that are known and say nothing about memory."""
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """A model read from a config.json.
+
+    ``understood`` and ``ignored`` are key paths of the file; ``assumed`` says what the file left
+    open, what was taken instead and why.
+    """
+
+    model: ModelSpec
+    understood: tuple[str, ...]
+    assumed: tuple[Message, ...]
+    ignored: tuple[str, ...]
+    quantization: Quantization | None
+    torch_dtype: str | None
+
+
+def import_config(source: StrPath | Mapping[str, Any], name: str = "") -> Imported:
+    """Read a config.json (a path, or its content as a dictionary).
+
+    Args:
+        source: the file, or the object it holds.
+        name: what the model shall be called; the file says it rarely.
+
+    Raises:
+        ImportFault: one sentence that names the file, the key, the value and what is allowed.
+    """
+    if isinstance(source, Mapping):
+        stated = JsonObject(dict(source), name or "config.json")
+    else:
+        content = load_object(source, infinity=True)
+        stated = JsonObject(content, str(source).rpartition("/")[2])
+    return _imported(stated, name)
+
+
+def model_from_config(
+    config: Mapping[str, Any], head: str = "causal", own_lm_head: bool = False, name: str = ""
+) -> ModelSpec:
+    """The model of a configuration's dictionary under the given ``head``.
+
+    Args:
+        config: the content of a config.json.
+        head: what stands on top: ``causal``, ``masked``, ``seq2seq``, ``image``, ``speech``, ``base``.
+        own_lm_head: the head has weights of its own although the class would tie it.
+        name: what the model is called.
+    """
+    model = import_config(config, name).model
+    tied = model.tie_word_embeddings and not own_lm_head
+    return msgspec.structs.replace(model, head=head, tie_word_embeddings=tied)
+
+
+def _imported(file: JsonObject, name: str) -> Imported:
+    report = Report()
+    body, model_type = _language_model(file, report)
+    describe = FAMILIES.get(model_type)
+    config = Config(body, model_type, report)
+    _require_size(config)
+    if describe is None:
+        describe = nearest(config)
+    fields = describe(config)
+    dtype = file.string_or_none("torch_dtype", null=True) or file.string_or_none("dtype", null=True)
+    model = _model({**fields, "name": name, "model_type": model_type}, file)
+    understood = tuple(dict.fromkeys(report.understood))
+    for key in SILENT:
+        body.note_read(key)
+        file.note_read(key)
+    found = quantization(file)
+    return Imported(model, understood, tuple(report.assumed), file.unread(), found, dtype)
+
+
+def _language_model(file: JsonObject, report: Report) -> tuple[JsonObject, str]:
+    """The object that holds the language model's sizes, and its ``model_type``."""
+    body = file
+    model_type = file.string_or_none("model_type", null=True) or ""
+    while (key := next((key for key in INNER_TEXT if isinstance(body.value.get(key), dict)), None)) and not (
+        _states_size(body)
+    ):
+        body = body.child(key)
+        report.understood.append(body.path)
+        model_type = body.string_or_none("model_type", null=True) or model_type
+    return body, model_type
+
+
+def _states_size(stated: JsonObject) -> bool:
+    return any(
+        name in stated for key in ("hidden_size", "num_hidden_layers") for name in (key, *SYNONYMS[key])
+    )
+
+
+def _require_size(config: Config) -> None:
+    if not _states_size(config.stated):
+        raise ImportFault(
+            config.stated.name,
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{file} states neither a width (hidden_size) nor a depth (num_hidden_layers): "
+                "it describes no model.",
+            ),
+        )
+
+
+def _model(fields: Fields, file: JsonObject) -> ModelSpec:
+    try:
+        return msgspec.convert(fields, ModelSpec, strict=True)
+    except msgspec.ValidationError as error:
+        raise ImportFault(
+            file.name,
+            QT_TRANSLATE_NOOP("messages", "{file} describes no model that can be held: {reason}."),
+            reason=shown(str(error)),
+        ) from None
