@@ -204,6 +204,7 @@ def test_history_is_what_a_plain_list_says(qapp: QApplication, edits: list[tuple
             document.edit(path, value)
             new = replace(history[place], path, value)
             if new == history[place]:
+                gesture = gesture if gesture[0] == path else ("", False)
                 continue
             merge = gesture == (path, True)
             history = [*history[: place + (0 if merge else 1)], new]
