@@ -49,7 +49,15 @@ class Environment:
 
     def install(self, *what: str | Path) -> None:
         pip = (sys.executable, "-m", "pip", "--python", self.python, "install", "--quiet")
-        run(*pip, "--no-index", "--no-deps", "--no-build-isolation", *what, cwd=self.path)
+        run(
+            *pip,
+            "--ignore-installed",
+            "--no-index",
+            "--no-deps",
+            "--no-build-isolation",
+            *what,
+            cwd=self.path,
+        )
 
     def where(self) -> tuple[Path, Path]:
         """The folder of memgui that is imported, and the one where it finds its resources."""
