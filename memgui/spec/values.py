@@ -25,6 +25,15 @@ def parse(path: str, text: str) -> Any:
     ``GiB`` and ``GB``.  Nothing is clamped: :class:`ScenarioError` says what is allowed.
     ``KeyError`` where there is no such field.
     """
+    value = read(path, text)
+    issue = check(BY_PATH[path], value)
+    if issue is not None:
+        raise ScenarioError(issue)
+    return value
+
+
+def read(path: str, text: str) -> Any:
+    """Like :func:`parse`, but a value outside the field's range is returned, not refused."""
     field = BY_PATH[path]
     text = text.strip()
     if field.optional and text.lower() in ("", "none", "null", "auto"):
@@ -44,9 +53,6 @@ def parse(path: str, text: str) -> Any:
             if number != number.to_integral_value():
                 raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "a whole number is needed"))
             value = int(number)
-    issue = check(field, value)
-    if issue is not None:
-        raise ScenarioError(issue)
     return value
 
 
