@@ -168,7 +168,7 @@ def check_structure(data: bytes, name: str, max_values: int) -> int:
 def shown(value: object, limit: int = 60) -> str:
     """``value`` as the start of its JSON text, on one line, for the sentence of a fault."""
     text = ""
-    for chunk in json.JSONEncoder(ensure_ascii=False).iterencode(value):
+    for chunk in json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value):
         text += chunk[: limit + 1]
         if len(text) > limit:
             break

@@ -46,7 +46,7 @@ def read_index(path: StrPath, progress: Progress | None = None) -> TensorTable:
     placed: dict[str, int] = {}
     for tensor in weight_map:
         shard = weight_map.value[tensor]
-        if not isinstance(shard, str) or not _is_plain_name(shard):
+        if not isinstance(shard, str) or not (shard in placed or _is_plain_name(shard)):
             weight_map.refuse(
                 tensor,
                 QT_TRANSLATE_NOOP(
