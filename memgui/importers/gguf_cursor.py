@@ -122,8 +122,10 @@ class Cursor:
             for left in range(count - 1, -1, -1):
                 at += width + length_at(window, at)[0]
                 if at > last:
+                    count = left
                     break
-            count = left
+            else:
+                count = 0
             self.skip(at - begin)
 
     def _at(self, length: int) -> int:
