@@ -65,6 +65,7 @@ class Parallelism(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     data: int = 1
     tensor: int = 1
     pipeline: int = 1
+    virtual_pipeline: int = 1
     context: int = 1
     expert: int = 1
     sequence: bool = False

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from memgui.spec.fields import FIELDS, Field
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario, get
 from memgui.spec.values import check
 
@@ -15,7 +16,13 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
 
     An ``error`` means that nothing can be computed; fields that do not apply are not judged.
     """
-    issues = [*_single_fields(scenario), *_model(scenario), *_workload(scenario), *_parallelism(scenario)]
+    issues = [
+        *_single_fields(scenario),
+        *_model(scenario),
+        *_workload(scenario),
+        *_parallelism(scenario),
+        *_method(scenario),
+    ]
     order = {"error": 0, "warning": 1, "note": 2}
     return tuple(sorted(issues, key=lambda issue: order[issue.severity]))
 
@@ -139,4 +146,46 @@ def _parallelism(scenario: Scenario) -> Iterator[Issue]:
                 QT_TRANSLATE_NOOP("messages", "{layers} layers cannot be split into {stages} stages."),
                 {"layers": scenario.model.num_hidden_layers, "stages": split.pipeline},
             ),
+        )
+
+
+def _method(scenario: Scenario) -> Iterator[Issue]:
+    if scenario.method == "detailed":
+        if scenario.task == "training" and scenario.training.activation_checkpointing == "selective":
+            yield Issue(
+                "error",
+                "selective_of_megatron",
+                ("training.activation_checkpointing", "method"),
+                Message(
+                    QT_TRANSLATE_NOOP(
+                        "messages",
+                        "Transformers has no selective checkpointing: only the Megatron paper's method "
+                        "counts it.",
+                    )
+                ),
+                Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "none, full"}),
+            )
+        return
+    if scenario.task != "training":
+        yield Issue(
+            "error",
+            "method_of_training",
+            ("method", "task"),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "{method} describes a training step, not {task}."),
+                {"method": scenario.method, "task": scenario.task},
+            ),
+            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "detailed"}),
+        )
+    variants = VARIANTS.get(scenario.method, ())
+    if variants and scenario.method_variant is not None and scenario.method_variant not in variants:
+        yield Issue(
+            "error",
+            "variant_of_another_method",
+            ("method_variant", "method"),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "{method} has no variant {variant}."),
+                {"method": scenario.method, "variant": scenario.method_variant},
+            ),
+            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": ", ".join(variants)}),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario
 
 
@@ -16,8 +17,8 @@ def _vllm(scenario: Scenario) -> bool:
     return inference(scenario) and scenario.inference.engine == "vllm"
 
 
-def _article(scenario: Scenario) -> bool:
-    return scenario.method in ("gpt_article", "llama_guide", "megatron_paper")
+def _has_variants(scenario: Scenario) -> bool:
+    return bool(VARIANTS.get(scenario.method))
 
 
 def _nominal(scenario: Scenario) -> bool:
@@ -30,6 +31,14 @@ def _gpt_article(scenario: Scenario) -> bool:
 
 def _many(scenario: Scenario) -> bool:
     return scenario.device.count > 1
+
+
+def _megatron_paper(scenario: Scenario) -> bool:
+    return scenario.method == "megatron_paper"
+
+
+def _many_or_megatron_paper(scenario: Scenario) -> bool:
+    return _many(scenario) or _megatron_paper(scenario)
 
 
 TASK: tuple[Field, ...] = (
@@ -91,7 +100,7 @@ TASK: tuple[Field, ...] = (
         ),
         optional=True,
         empty_label=QT_TRANSLATE_NOOP("fields", "the method's default"),
-        applies=_article,
+        applies=_has_variants,
     ),
     Field(
         "method_number_format",
@@ -263,7 +272,7 @@ PARALLELISM: tuple[Field, ...] = (
         minimum=1,
         maximum=1024,
         log_scale=True,
-        applies=_many,
+        applies=_many_or_megatron_paper,
     ),
     Field(
         "parallelism.pipeline",
@@ -274,7 +283,22 @@ PARALLELISM: tuple[Field, ...] = (
         minimum=1,
         maximum=1024,
         log_scale=True,
-        applies=_many,
+        applies=_many_or_megatron_paper,
+    ),
+    Field(
+        "parallelism.virtual_pipeline",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Interleaved chunks"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Model chunks on each pipeline stage; 1 is the plain schedule, 1F1B without interleaving.",
+        ),
+        section="parallelism",
+        minimum=1,
+        maximum=1024,
+        log_scale=True,
+        advanced=True,
+        applies=_megatron_paper,
     ),
     Field(
         "parallelism.context",
@@ -306,7 +330,7 @@ PARALLELISM: tuple[Field, ...] = (
             "fields", "Splits norms and residuals along the sequence inside a tensor parallel group."
         ),
         section="parallelism",
-        applies=_many,
+        applies=_many_or_megatron_paper,
     ),
     Field(
         "parallelism.sharding",

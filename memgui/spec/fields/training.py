@@ -17,6 +17,10 @@ def detailed(scenario: Scenario) -> bool:
     return scenario.task == "training" and scenario.method == "detailed"
 
 
+def _checkpoints(scenario: Scenario) -> bool:
+    return detailed(scenario) or scenario.method == "megatron_paper"
+
+
 def _lora(scenario: Scenario) -> bool:
     return training(scenario) and scenario.training.method == "lora"
 
@@ -250,12 +254,17 @@ FIELDS: tuple[Field, ...] = (
         choices=(
             Choice("none", QT_TRANSLATE_NOOP("fields", "None")),
             Choice(
+                "selective",
+                QT_TRANSLATE_NOOP("fields", "Attention only"),
+                QT_TRANSLATE_NOOP("fields", "as Megatron"),
+            ),
+            Choice(
                 "full",
                 QT_TRANSLATE_NOOP("fields", "Every layer"),
                 QT_TRANSLATE_NOOP("fields", "about a third slower"),
             ),
         ),
-        applies=detailed,
+        applies=_checkpoints,
     ),
     Field(
         "training.attention",
