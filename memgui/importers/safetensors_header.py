@@ -8,7 +8,6 @@ the file's size belongs to another file or to half of one.
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -21,7 +20,7 @@ from memgui.files.bounded import (
     printable,
 )
 from memgui.files.strict_json import check_structure, parse_object, shown
-from memgui.importers.tensors import SAFETENSORS_DTYPES, TensorInfo, TensorTable, product
+from memgui.importers.tensors import SAFETENSORS_DTYPES, TensorInfo, product
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 MAX_HEADER_BYTES: Final = 16 * 2**20
@@ -50,23 +49,12 @@ class Part(NamedTuple):
     metadata: dict[str, str]
 
 
-def read_file(path: StrPath) -> TensorTable:
-    """The tensors of the one safetensors file at ``path``.
+def read_part(path: StrPath) -> Part:
+    """What the one safetensors file at ``path`` holds.
 
     Raises :class:`FileFault` where the header is not what the format allows or does not belong to
     a file of this size.
     """
-    part = read_part(path)
-    return TensorTable(
-        container="safetensors",
-        sources=(os.fspath(path),),
-        tensors=tuple(part.tensors),
-        metadata=dict(part.metadata),
-    )
-
-
-def read_part(path: StrPath) -> Part:
-    """What the one file at ``path`` holds; faults as in :func:`read_file`."""
     with open_bounded(path) as file:
         length = int.from_bytes(file.read(0, 8), "little")
         if length > file.size - 8:

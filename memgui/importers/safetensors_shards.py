@@ -16,7 +16,6 @@ from memgui.files.bounded import (
     Progress,
     StrPath,
     display_name,
-    list_folder,
     printable,
     read_whole,
     report,
@@ -65,12 +64,16 @@ def read_index(path: StrPath, progress: Progress | None = None) -> TensorTable:
             limit=MAX_SHARDS,
         )
     folder = Path(path).parent
-    table = read_shards([folder / shard for shard in sorted(placed)], progress)
+    table = read_files([folder / shard for shard in sorted(placed)], progress)
     return msgspec.structs.replace(table, notes=table.notes + _compare(index, table))
 
 
-def read_shards(paths: Iterable[Path], progress: Progress | None = None) -> TensorTable:
-    """The tensors of several files of one model, which must not hold the same tensor twice."""
+def read_files(paths: Iterable[Path], progress: Progress | None = None) -> TensorTable:
+    """The tensors of the file or files of one model, which must not hold the same tensor twice.
+
+    Of several files some may be missing: the table's ``missing`` names them.  ``progress`` counts
+    files.  Raises :class:`FileFault`.
+    """
     paths = list(paths)
     tensors: list[TensorInfo] = []
     metadata: dict[str, object] = {}
@@ -82,6 +85,8 @@ def read_shards(paths: Iterable[Path], progress: Progress | None = None) -> Tens
         try:
             part = read_part(path)
         except FileMissing:
+            if len(paths) == 1:
+                raise
             missing.append(display_name(path))
             continue
         for tensor in part.tensors:
@@ -102,12 +107,12 @@ def read_shards(paths: Iterable[Path], progress: Progress | None = None) -> Tens
     report(progress, len(paths), len(paths))
     if not sources:
         raise FileFault(
-            display_name(paths[0].parent) if paths else "",
+            display_name(paths[0].parent),
             QT_TRANSLATE_NOOP(
                 "messages",
                 "{file} has none of the {count} weight files that belong to the model (first: {where}).",
             ),
-            where=missing[0] if missing else "",
+            where=missing[0],
             count=len(paths),
         )
     return TensorTable(
@@ -120,36 +125,26 @@ def read_shards(paths: Iterable[Path], progress: Progress | None = None) -> Tens
     )
 
 
-def read_folder(path: StrPath, progress: Progress | None = None) -> TensorTable:
-    """The weights of the model folder ``path``: by its index, else its one file, else its shards.
-
-    Of several sets the one that Transformers would load is taken: ``model*`` first.
-    """
-    kind, files = find_weights(list_folder(path), display_name(path))
-    if kind == "index":
-        return read_index(files[0], progress)
-    return read_shards(files, progress)
-
-
-def find_weights(entries: Iterable[Path], folder_name: str) -> tuple[str, list[Path]]:
-    """``("index", [path])`` or ``("files", paths)``: the weights among the entries of one folder.
+def find_weights(entries: Iterable[Path]) -> tuple[Path, ...]:
+    """The weights that Transformers would load of a folder: an index alone, else the files of one model.
 
     Shards that the names of the others promise (``-00001-of-00005``) are listed whether they are
-    there or not.  Raises :class:`FileFault` where there are no safetensors files at all.
+    there or not.  Empty where the folder has no safetensors files; raises :class:`FileFault` for
+    a number of parts that cannot be.
     """
-    entries = list(entries)
-    indexes = [entry for entry in entries if entry.name.endswith(".safetensors.index.json")]
-    files = [entry for entry in entries if entry.name.endswith(".safetensors")]
-    if indexes:
-        return "index", [min(indexes, key=_preference)]
-    if not files:
-        raise FileFault(
-            folder_name, QT_TRANSLATE_NOOP("messages", "{file} is a folder without any .safetensors file.")
-        )
-    chosen = min(files, key=_preference)
+    names = {entry.name: entry for entry in entries}
+    if "model.safetensors" in names:
+        return (names["model.safetensors"],)
+    for ending in (".safetensors.index.json", ".safetensors"):
+        found = [name for name in names if name.endswith(ending)]
+        if found:
+            break
+    else:
+        return ()
+    chosen = names[min(found, key=lambda name: (not name.startswith("model"), name))]
     shard = _SHARD.fullmatch(chosen.name)
     if shard is None:
-        return "files", [chosen]
+        return (chosen,)
     count = int(shard["count"])
     if not 1 <= count <= MAX_SHARDS or not 1 <= int(shard["number"]) <= count:
         raise FileFault(
@@ -163,14 +158,9 @@ def find_weights(entries: Iterable[Path], folder_name: str) -> tuple[str, list[P
             limit=MAX_SHARDS,
         )
     stem = shard["stem"]
-    return "files", [
+    return tuple(
         chosen.with_name(f"{stem}-{number:05}-of-{count:05}.safetensors") for number in range(1, count + 1)
-    ]
-
-
-def _preference(path: Path) -> tuple[bool, bool, str]:
-    """Sorts what Transformers loads first: ``model.safetensors``, then ``model-…``, then by name."""
-    return path.name != "model.safetensors", not path.name.startswith("model"), path.name
+    )
 
 
 def _is_plain_name(shard: str) -> bool:
