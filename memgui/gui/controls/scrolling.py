@@ -1,0 +1,79 @@
+"""Slim scroll bars and hairline splitters."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QFrame,
+    QScrollBar,
+    QSplitter,
+    QSplitterHandle,
+    QStyle,
+    QStyleOptionSlider,
+    QWidget,
+)
+
+from memgui.gui.theme import Look
+
+
+class ScrollBar(QScrollBar):
+    """A handle on nothing; Qt's own behaviour beneath."""
+
+    def __init__(self, orientation: Qt.Orientation, parent: QWidget | None = None) -> None:
+        super().__init__(orientation, parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def sizeHint(self) -> QSize:
+        thick = Look.of(self).px(10)
+        upright = self.orientation() is Qt.Orientation.Vertical
+        return QSize(thick, 4 * thick) if upright else QSize(4 * thick, thick)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = Look.of(self)
+        option = QStyleOptionSlider()
+        self.initStyleOption(option)
+        control = QStyle.ComplexControl.CC_ScrollBar
+        handle = QRectF(
+            self.style().subControlRect(control, option, QStyle.SubControl.SC_ScrollBarSlider, self)
+        )
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(self.rect(), self.palette().color(self.backgroundRole()))
+        painter.setPen(Qt.PenStyle.NoPen)
+        touched = self.underMouse() or self.isSliderDown()
+        painter.setBrush(look.colours.border if touched else look.colours.disabled)
+        upright = self.orientation() is Qt.Orientation.Vertical
+        handle = handle.adjusted(2, 0, -2, 0) if upright else handle.adjusted(0, 2, 0, -2)
+        radius = min(handle.width(), handle.height()) / 2
+        painter.drawRoundedRect(handle, radius, radius)
+
+
+def slim(area: QAbstractScrollArea) -> None:
+    """Give a scroll area our scroll bars and no frame."""
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setVerticalScrollBar(ScrollBar(Qt.Orientation.Vertical, area))
+    area.setHorizontalScrollBar(ScrollBar(Qt.Orientation.Horizontal, area))
+
+
+class _Handle(QSplitterHandle):
+    """A hairline; Qt takes the mouse a few px beside a handle this thin."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = Look.of(self).colours
+        painter = QPainter(self)
+        colour = colours.border if self.underMouse() else colours.hairline
+        painter.fillRect(self.rect(), colour)
+
+
+class Splitter(QSplitter):
+    """Panels that meet at a hairline."""
+
+    def __init__(self, orientation: Qt.Orientation, parent: QWidget | None = None) -> None:
+        super().__init__(orientation, parent)
+        self.setHandleWidth(1)
+        self.setChildrenCollapsible(False)
+
+    def createHandle(self) -> QSplitterHandle:
+        return _Handle(self.orientation(), self)
