@@ -49,15 +49,9 @@ class Environment:
 
     def install(self, *what: str | Path) -> None:
         pip = (sys.executable, "-m", "pip", "--python", self.python, "install", "--quiet")
-        run(
-            *pip,
-            "--ignore-installed",
-            "--no-index",
-            "--no-deps",
-            "--no-build-isolation",
-            *what,
-            cwd=self.path,
-        )
+        # The memgui of the running environment is in sight, but installed it is not here.
+        alone = ("--ignore-installed", "--no-index", "--no-deps", "--no-build-isolation")
+        run(*pip, *alone, *what, cwd=self.path)
 
     def where(self) -> tuple[Path, Path]:
         """The folder of memgui that is imported, and the one where it finds its resources."""
