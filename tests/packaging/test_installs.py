@@ -28,8 +28,8 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def check(*memgui: str | Path, cwd: Path) -> None:
-    if not (ROOT / "memgui" / "cli.py").exists():
-        pytest.skip("memgui.cli is not built yet")
+    if not (ROOT / "memgui" / "app.py").exists():
+        pytest.skip("memgui.app is not built yet")
     run(*memgui, "check", cwd=cwd)
 
 
