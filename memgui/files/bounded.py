@@ -24,7 +24,7 @@ StrPath = str | os.PathLike[str]
 
 
 class FileFault(Exception):
-    """A file that cannot be read as what it claims to be.
+    """A file that cannot be read as what it claims to be, or cannot be written.
 
     ``str()`` is one sentence that names the file, the place, the value found and what is allowed;
     :attr:`message` is the same for translation.  :attr:`where` is a key path or a byte offset, ``""``
