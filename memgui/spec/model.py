@@ -42,29 +42,99 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     layer_types: tuple[str, ...] = ()
     mlp_layer_types: tuple[str, ...] = ()
     norm: str = "rms_norm"
+    norm_bias: bool = True
     norm_placement: str = "pre"
+    first_norm: bool = True
+    parallel_block: str = "none"
     qk_norm: str = "none"
+    qk_norm_bias: bool = False
     hidden_act: str = "silu"
     gated_mlp: bool = True
     position_embedding: str = "rope"
+    position_offset: int = 0
     rotary_dim: int | None = None
     fused_qkv: bool = False
     fused_gate_up: bool = False
     attention_bias: bool = False
+    key_bias: bool = True
     attention_output_bias: bool = False
+    attention_output_gate: bool = False
+    attention_sinks: bool = False
     mlp_bias: bool = False
     lm_head_bias: bool = False
     embedding_size: int | None = None
+    embedding_norm: bool = False
     final_norm: bool = True
+    attn_logit_softcapping: float | None = None
+    final_logit_softcapping: float | None = None
+    cached_key_value_heads: int | None = None
 
     # windows
     sliding_window: int | None = None
     attention_chunk_size: int | None = None
 
-    # the model's own dropout probabilities
+    # which dropouts the model's code has, and the model's own probabilities
+    dropouts: tuple[str, ...] = ("attention",)
     hidden_dropout: float = 0.0
     attention_dropout: float = 0.0
     embedding_dropout: float = 0.0
+
+    # experts (``sparse`` layers)
+    num_experts: int = 0
+    num_experts_per_tok: int = 0
+    moe_intermediate_size: int = 0
+    n_shared_experts: int = 0
+    shared_expert_intermediate_size: int = 0
+    shared_expert_gate: bool = False
+    router_bias: bool = False
+    router_correction_bias: bool = False
+
+    # latent attention (MLA), where ``kv_lora_rank`` is set
+    q_lora_rank: int | None = None
+    kv_lora_rank: int | None = None
+    qk_nope_head_dim: int = 0
+    qk_rope_head_dim: int = 0
+    v_head_dim: int = 0
+
+    # state space layers (``mamba``, ``mamba2``)
+    mamba_d_ssm: int = 0
+    mamba_d_state: int = 0
+    mamba_d_conv: int = 0
+    mamba_dt_rank: int = 0
+    mamba_n_heads: int = 0
+    mamba_d_head: int = 0
+    mamba_n_groups: int = 0
+    mamba_chunk_size: int = 0
+    mamba_conv_bias: bool = True
+    mamba_proj_bias: bool = False
+    mamba_inner_norm: str = "none"
+
+    # linear attention (``gated_delta_net``, ``kda``) and recurrences (``rg_lru``, ``short_conv``)
+    linear_num_key_heads: int = 0
+    linear_num_value_heads: int = 0
+    linear_key_head_dim: int = 0
+    linear_value_head_dim: int = 0
+    linear_conv_kernel_dim: int = 0
+    lru_width: int = 0
+    conv1d_width: int = 0
+
+    # encoders: what they read, and what is shared
+    is_decoder: bool = True
+    type_vocab_size: int = 0
+    num_hidden_groups: int = 0
+    position_buckets: int = 0
+    image_size: int = 0
+    patch_size: int = 0
+    num_channels: int = 0
+    num_labels: int = 0
+
+    # an encoder before the decoder, where ``num_encoder_layers`` is set
+    num_encoder_layers: int = 0
+    encoder_attention_heads: int = 0
+    encoder_ffn_dim: int = 0
+    relative_attention_num_buckets: int = 0
+    num_mel_bins: int = 0
+    max_source_positions: int = 0
 
 
 def pattern_at(pattern: tuple[str, ...], index: int, default: str) -> str:

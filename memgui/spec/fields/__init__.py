@@ -5,7 +5,7 @@ Sections stand in the order in which the form shows them; rows of a section in t
 
 from __future__ import annotations
 
-from memgui.spec.fields import model, run, training
+from memgui.spec.fields import architecture, model, run, training
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -24,6 +24,7 @@ SECTIONS: dict[str, str] = {
 FIELDS: tuple[Field, ...] = (
     *run.TASK,
     *model.FIELDS,
+    *architecture.FIELDS,
     *training.FIELDS,
     *run.INFERENCE,
     *run.PARALLELISM,

@@ -1,0 +1,341 @@
+"""Fields of a model's parts that not every model has: experts, latent attention, recurrences, encoders."""
+
+from __future__ import annotations
+
+from memgui.spec.fields.field import Choice, Field
+from memgui.spec.fields.rows import choice, count, flag, size
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+
+def _experts(scenario: Scenario) -> bool:
+    return scenario.model.num_experts > 0
+
+
+def _latent(scenario: Scenario) -> bool:
+    return scenario.model.kv_lora_rank is not None
+
+
+def _has(scenario: Scenario, *kinds: str) -> bool:
+    return any(kind in scenario.model.layer_types for kind in kinds)
+
+
+def _mamba(scenario: Scenario) -> bool:
+    return _has(scenario, "mamba", "mamba2", "attention_mamba2")
+
+
+def _mamba2(scenario: Scenario) -> bool:
+    return _has(scenario, "mamba2", "attention_mamba2")
+
+
+def _linear(scenario: Scenario) -> bool:
+    return _has(scenario, "gated_delta_net", "kda")
+
+
+def _convolution(scenario: Scenario) -> bool:
+    return _has(scenario, "rg_lru", "short_conv")
+
+
+def _encoder(scenario: Scenario) -> bool:
+    return not scenario.model.is_decoder
+
+
+def _two_stacks(scenario: Scenario) -> bool:
+    return scenario.model.num_encoder_layers > 0
+
+
+EXPERTS: tuple[Field, ...] = (
+    size(
+        "num_experts",
+        QT_TRANSLATE_NOOP("fields", "Experts"),
+        QT_TRANSLATE_NOOP("fields", "Routed experts of each sparse layer; 0 for a dense model."),
+    ),
+    size(
+        "num_experts_per_tok",
+        QT_TRANSLATE_NOOP("fields", "Experts per token"),
+        QT_TRANSLATE_NOOP("fields", "Routed experts that each token goes through."),
+        applies=_experts,
+    ),
+    size(
+        "moe_intermediate_size",
+        QT_TRANSLATE_NOOP("fields", "Expert width"),
+        QT_TRANSLATE_NOOP("fields", "Inner width of one routed expert."),
+        applies=_experts,
+    ),
+    size(
+        "n_shared_experts",
+        QT_TRANSLATE_NOOP("fields", "Shared experts"),
+        QT_TRANSLATE_NOOP("fields", "Experts that every token goes through; they are written as one."),
+        applies=_experts,
+    ),
+    size(
+        "shared_expert_intermediate_size",
+        QT_TRANSLATE_NOOP("fields", "Shared expert width"),
+        QT_TRANSLATE_NOOP("fields", "Inner width of one shared expert."),
+        applies=_experts,
+    ),
+    flag(
+        "shared_expert_gate",
+        QT_TRANSLATE_NOOP("fields", "Shared expert gate"),
+        QT_TRANSLATE_NOOP("fields", "A learned gate weighs the shared expert."),
+        applies=_experts,
+    ),
+    flag(
+        "router_bias",
+        QT_TRANSLATE_NOOP("fields", "Router bias"),
+        QT_TRANSLATE_NOOP("fields", "The router has a trained bias."),
+        applies=_experts,
+    ),
+    flag(
+        "router_correction_bias",
+        QT_TRANSLATE_NOOP("fields", "Router correction"),
+        QT_TRANSLATE_NOOP("fields", "The router has a bias that balances the load: a buffer, no parameter."),
+        applies=_experts,
+    ),
+)
+
+LATENT: tuple[Field, ...] = (
+    count(
+        "kv_lora_rank",
+        QT_TRANSLATE_NOOP("fields", "KV latent size"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Width that keys and values are compressed to (multi-head latent attention)."
+        ),
+        advanced=True,
+        empty_label=QT_TRANSLATE_NOOP("fields", "no latent attention"),
+    ),
+    count(
+        "q_lora_rank",
+        QT_TRANSLATE_NOOP("fields", "Query latent size"),
+        QT_TRANSLATE_NOOP("fields", "Width that queries are compressed to."),
+        advanced=True,
+        empty_label=QT_TRANSLATE_NOOP("fields", "not compressed"),
+        applies=_latent,
+    ),
+    size(
+        "qk_nope_head_dim",
+        QT_TRANSLATE_NOOP("fields", "Unrotated head size"),
+        QT_TRANSLATE_NOOP("fields", "Part of each query and key head without rotary positions."),
+        applies=_latent,
+    ),
+    size(
+        "qk_rope_head_dim",
+        QT_TRANSLATE_NOOP("fields", "Rotated head size"),
+        QT_TRANSLATE_NOOP("fields", "Part of each query head with rotary positions; keys share one."),
+        applies=_latent,
+    ),
+    size(
+        "v_head_dim",
+        QT_TRANSLATE_NOOP("fields", "Value head size"),
+        QT_TRANSLATE_NOOP("fields", "Width of one value head."),
+        applies=_latent,
+    ),
+)
+
+STATE_SPACE: tuple[Field, ...] = (
+    size(
+        "mamba_d_ssm",
+        QT_TRANSLATE_NOOP("fields", "Mamba width"),
+        QT_TRANSLATE_NOOP("fields", "Inner width of a Mamba layer."),
+        applies=_mamba,
+    ),
+    size(
+        "mamba_d_state",
+        QT_TRANSLATE_NOOP("fields", "State size"),
+        QT_TRANSLATE_NOOP("fields", "Elements of the state for each channel."),
+        applies=_mamba,
+    ),
+    size(
+        "mamba_d_conv",
+        QT_TRANSLATE_NOOP("fields", "Mamba convolution"),
+        QT_TRANSLATE_NOOP("fields", "Tokens that the short convolution before the scan reads."),
+        applies=_mamba,
+    ),
+    size(
+        "mamba_dt_rank",
+        QT_TRANSLATE_NOOP("fields", "Time step rank"),
+        QT_TRANSLATE_NOOP("fields", "Width that Mamba-1's time step is projected from."),
+        applies=_mamba,
+    ),
+    size(
+        "mamba_n_heads",
+        QT_TRANSLATE_NOOP("fields", "Mamba heads"),
+        QT_TRANSLATE_NOOP("fields", "Heads of a Mamba-2 layer."),
+        applies=_mamba2,
+    ),
+    size(
+        "mamba_d_head",
+        QT_TRANSLATE_NOOP("fields", "Mamba head size"),
+        QT_TRANSLATE_NOOP("fields", "Width of one Mamba-2 head."),
+        applies=_mamba2,
+    ),
+    size(
+        "mamba_n_groups",
+        QT_TRANSLATE_NOOP("fields", "Mamba groups"),
+        QT_TRANSLATE_NOOP("fields", "Groups of heads that share their input and output maps."),
+        applies=_mamba2,
+    ),
+    size(
+        "mamba_chunk_size",
+        QT_TRANSLATE_NOOP("fields", "Scan chunk"),
+        QT_TRANSLATE_NOOP("fields", "Tokens that Mamba-2's scan handles at once."),
+        applies=_mamba2,
+    ),
+    flag(
+        "mamba_conv_bias",
+        QT_TRANSLATE_NOOP("fields", "Mamba convolution bias"),
+        QT_TRANSLATE_NOOP("fields", "The short convolution has a bias."),
+        applies=_mamba,
+    ),
+    flag(
+        "mamba_proj_bias",
+        QT_TRANSLATE_NOOP("fields", "Mamba projection bias"),
+        QT_TRANSLATE_NOOP("fields", "The projections in and out have a bias."),
+        applies=_mamba,
+    ),
+    choice(
+        "mamba_inner_norm",
+        QT_TRANSLATE_NOOP("fields", "Mamba inner norm"),
+        QT_TRANSLATE_NOOP("fields", "Norms inside a Mamba layer."),
+        Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
+        Choice("gated", QT_TRANSLATE_NOOP("fields", "gated, on the output")),
+        Choice("selection", QT_TRANSLATE_NOOP("fields", "on time step, input and output maps")),
+        Choice("plain_selection", QT_TRANSLATE_NOOP("fields", "on the same, without weights")),
+        applies=_mamba,
+    ),
+)
+
+RECURRENT: tuple[Field, ...] = (
+    size(
+        "linear_num_key_heads",
+        QT_TRANSLATE_NOOP("fields", "Linear key heads"),
+        QT_TRANSLATE_NOOP("fields", "Query and key heads of linear attention."),
+        applies=_linear,
+    ),
+    size(
+        "linear_num_value_heads",
+        QT_TRANSLATE_NOOP("fields", "Linear value heads"),
+        QT_TRANSLATE_NOOP("fields", "Value heads of linear attention; each keeps a state of its own."),
+        applies=_linear,
+    ),
+    size(
+        "linear_key_head_dim",
+        QT_TRANSLATE_NOOP("fields", "Linear key size"),
+        QT_TRANSLATE_NOOP("fields", "Width of one query or key head of linear attention."),
+        applies=_linear,
+    ),
+    size(
+        "linear_value_head_dim",
+        QT_TRANSLATE_NOOP("fields", "Linear value size"),
+        QT_TRANSLATE_NOOP("fields", "Width of one value head of linear attention."),
+        applies=_linear,
+    ),
+    size(
+        "linear_conv_kernel_dim",
+        QT_TRANSLATE_NOOP("fields", "Linear convolution"),
+        QT_TRANSLATE_NOOP("fields", "Tokens that the short convolution before linear attention reads."),
+        applies=_linear,
+    ),
+    size(
+        "lru_width",
+        QT_TRANSLATE_NOOP("fields", "Recurrence width"),
+        QT_TRANSLATE_NOOP("fields", "Width of the gated linear recurrence."),
+        applies=_convolution,
+    ),
+    size(
+        "conv1d_width",
+        QT_TRANSLATE_NOOP("fields", "Convolution width"),
+        QT_TRANSLATE_NOOP("fields", "Tokens that the layer's short convolution reads."),
+        applies=_convolution,
+    ),
+)
+
+ENCODER: tuple[Field, ...] = (
+    flag(
+        "is_decoder",
+        QT_TRANSLATE_NOOP("fields", "Decoder"),
+        QT_TRANSLATE_NOOP("fields", "Tokens see only those before them, and a cache can be kept."),
+    ),
+    size(
+        "type_vocab_size",
+        QT_TRANSLATE_NOOP("fields", "Segment types"),
+        QT_TRANSLATE_NOOP("fields", "Rows of the embedding of segments."),
+        applies=_encoder,
+    ),
+    size(
+        "num_hidden_groups",
+        QT_TRANSLATE_NOOP("fields", "Layer groups"),
+        QT_TRANSLATE_NOOP("fields", "Groups of layers that share their weights; 0: each has its own."),
+        applies=_encoder,
+    ),
+    size(
+        "position_buckets",
+        QT_TRANSLATE_NOOP("fields", "Position buckets"),
+        QT_TRANSLATE_NOOP("fields", "Buckets of distances to one side in disentangled attention."),
+        applies=_encoder,
+    ),
+    size(
+        "image_size",
+        QT_TRANSLATE_NOOP("fields", "Image size"),
+        QT_TRANSLATE_NOOP("fields", "Pixels of one side of the image."),
+        applies=_encoder,
+    ),
+    size(
+        "patch_size",
+        QT_TRANSLATE_NOOP("fields", "Patch size"),
+        QT_TRANSLATE_NOOP("fields", "Pixels of one side of a patch, which becomes one token."),
+        applies=_encoder,
+    ),
+    size(
+        "num_channels",
+        QT_TRANSLATE_NOOP("fields", "Channels"),
+        QT_TRANSLATE_NOOP("fields", "Colour channels of the image."),
+        applies=_encoder,
+    ),
+    size(
+        "num_labels",
+        QT_TRANSLATE_NOOP("fields", "Classes"),
+        QT_TRANSLATE_NOOP("fields", "Classes that the head tells apart."),
+        applies=_encoder,
+    ),
+)
+
+TWO_STACKS: tuple[Field, ...] = (
+    size(
+        "num_encoder_layers",
+        QT_TRANSLATE_NOOP("fields", "Encoder layers"),
+        QT_TRANSLATE_NOOP("fields", "Layers of an encoder before the decoder; 0 where there is none."),
+    ),
+    size(
+        "encoder_attention_heads",
+        QT_TRANSLATE_NOOP("fields", "Encoder heads"),
+        QT_TRANSLATE_NOOP("fields", "Attention heads of each encoder layer."),
+        applies=_two_stacks,
+    ),
+    size(
+        "encoder_ffn_dim",
+        QT_TRANSLATE_NOOP("fields", "Encoder FFN width"),
+        QT_TRANSLATE_NOOP("fields", "Inner width of the encoder's feed-forward layer."),
+        applies=_two_stacks,
+    ),
+    size(
+        "relative_attention_num_buckets",
+        QT_TRANSLATE_NOOP("fields", "Distance buckets"),
+        QT_TRANSLATE_NOOP("fields", "Buckets of distances that share a learned bias."),
+        applies=_two_stacks,
+    ),
+    size(
+        "num_mel_bins",
+        QT_TRANSLATE_NOOP("fields", "Mel bins"),
+        QT_TRANSLATE_NOOP("fields", "Channels of the spectrogram that the encoder reads."),
+        applies=_two_stacks,
+    ),
+    size(
+        "max_source_positions",
+        QT_TRANSLATE_NOOP("fields", "Longest source"),
+        QT_TRANSLATE_NOOP("fields", "Positions of the encoder, where they are not the decoder's."),
+        applies=_two_stacks,
+    ),
+)
+
+FIELDS: tuple[Field, ...] = (*EXPERTS, *LATENT, *STATE_SPACE, *RECURRENT, *ENCODER, *TWO_STACKS)
