@@ -1,0 +1,84 @@
+"""One of a field's choices, and on or off."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from memgui.gui.controls import CheckBox, ComboBox
+from memgui.gui.texts import field_text
+from memgui.spec.fields import Field
+
+
+class ChoiceBox(ComboBox):
+    """Shows and takes one of a field's choices; an optional field begins with its empty label."""
+
+    edited = Signal(object, bool)
+    finished = Signal()
+
+    def __init__(self, field: Field, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._value: str | None = None
+        if field.optional:
+            self.add_choice(None, field_text(field.empty_label))
+        for choice in field.choices:
+            texts = (field_text(choice.label), field_text(choice.note), field_text(choice.help))
+            self.add_choice(choice.value, *texts)
+        self._known = self.count()
+        self.setCurrentIndex(-1)
+        self.activated.connect(self._chosen)
+
+    def value(self) -> str | None:
+        """The value shown."""
+        return self._value
+
+    def set_value(self, value: str | None) -> None:
+        """Show a value that came from outside; one that is no choice is listed as it stands."""
+        if value == self._value and self.currentIndex() >= 0:
+            return
+        self._value = value
+        while self.count() > self._known:
+            self.removeItem(self.count() - 1)
+        index = self.findData(value)
+        if index < 0:
+            index = self.count()
+            self.add_choice(value, str(value))
+        self.setCurrentIndex(index)
+
+    def _chosen(self, index: int) -> None:
+        value = self.itemData(index)
+        if value != self._value:
+            self._value = value
+            self.edited.emit(value, False)
+        self.finished.emit()
+
+
+class FlagBox(CheckBox):
+    """Shows and takes a flag; the row's label says what it is, the box says on or off."""
+
+    edited = Signal(object, bool)
+    finished = Signal()
+
+    def __init__(self, field: Field, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent)
+        self.clicked.connect(self._clicked)
+        self.toggled.connect(self._say)
+        self._say(False)
+
+    def value(self) -> bool:
+        """Whether it is on."""
+        return self.isChecked()
+
+    def set_value(self, value: bool) -> None:
+        """Show a value that came from outside."""
+        self.setChecked(value)
+
+    def set_invalid(self, invalid: bool) -> None:
+        """A flag cannot be wrong by itself; what it clashes with is said under it."""
+
+    def _say(self, on: bool) -> None:
+        self.setText(self.tr("on") if on else self.tr("off"))
+
+    def _clicked(self, on: bool) -> None:
+        self.edited.emit(on, False)
+        self.finished.emit()

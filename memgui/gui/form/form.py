@@ -1,0 +1,289 @@
+"""The form: task switch, field search, and one section after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from memgui.document.document import Document
+from memgui.document.result import Result
+from memgui.document.selection import Selection
+from memgui.gui.controls import LineEdit, SegmentedSwitch, ToolButton
+from memgui.gui.form.device_box import DeviceBox
+from memgui.gui.form.row import Row
+from memgui.gui.form.section import Section
+from memgui.gui.search_popup import Item
+from memgui.gui.texts import field_text, label
+from memgui.gui.theme import Look
+from memgui.spec import Device, Issue
+from memgui.spec.fields import BY_PATH, FIELDS, SECTIONS, Field
+
+OPEN_AT_FIRST = ("workload", "precision", "engine", "device")
+REST_MS = 400
+"""What is wrong is said after a rest this long, not while a number is half typed."""
+
+
+class Form(QWidget):
+    """Shows a document's scenario and passes on what the person does to it."""
+
+    section_toggled = Signal(str, bool)
+
+    def __init__(
+        self,
+        document: Document,
+        selection: Selection,
+        search_devices: Callable[[str], list[Item]],
+        parent: QWidget | None = None,
+    ) -> None:
+        """``search_devices`` gives items whose values are :class:`Device`."""
+        super().__init__(parent)
+        self._document = document
+        self._selection = selection
+        self._search_devices = search_devices
+        self._result: Result | None = None
+        self._focused: Row | None = None
+        self._pointed: Row | None = None
+        self.sections: dict[str, Section] = {}
+        self.setAccessibleName(self.tr("Set-up"))
+        self._make_top()
+        self._make_sections()
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._show_issues)
+        document.result.connect(self.set_result)
+        document.restored.connect(self.go_to)
+        selection.field_requested.connect(self.go_to)
+        selection.field_hovered.connect(self._point_at)
+        QApplication.instance().focusChanged.connect(self._focus_moved)  # type: ignore[union-attr]
+        self.open_sections(OPEN_AT_FIRST)
+        if document.last_result.generation:
+            self.set_result(document.last_result)
+
+    def _make_top(self) -> None:
+        look = Look.of(self)
+        self.task = SegmentedSwitch(label("task"), self)
+        for choice in BY_PATH["task"].choices:
+            self.task.add(choice.value, field_text(choice.label))
+        self.task.chosen.connect(lambda value: self._edit_at_once("task", value))
+        self.find_button = ToolButton("filter", self.tr("Find a field"), self)
+        self.find_button.setToolTip(self.tr("Find a field ( / )"))
+        self.find_button.setCheckable(True)
+        self.find_button.toggled.connect(self._find_toggled)
+        self.find_line = LineEdit("search", self)
+        self.find_line.setPlaceholderText(self.tr("Find a field"))
+        self.find_line.setAccessibleName(self.tr("Find a field"))
+        self.find_line.textChanged.connect(self._find)
+        self.find_line.installEventFilter(self)
+        self.find_line.hide()
+        top = QHBoxLayout()
+        top.setContentsMargins(look.px(12), 0, look.px(12), 0)
+        top.setSpacing(look.px(8))
+        top.addWidget(self.task, 1)
+        top.addWidget(self.find_button)
+        find = QHBoxLayout()
+        find.setContentsMargins(look.px(12), look.px(8), look.px(12), 0)
+        find.addWidget(self.find_line)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, look.px(8), 0, 0)
+        self._column.setSpacing(0)
+        self._column.addLayout(top)
+        self._column.addLayout(find)
+        self._column.addSpacing(look.px(8))
+
+    def _make_sections(self) -> None:
+        self._scroll = QScrollArea(self)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for key in SECTIONS:
+            fields = tuple(field for field in FIELDS if field.section == key)
+            if key == "task" or not fields:
+                continue
+            section = Section(key, fields, self._document, body)
+            section.row_made.connect(self._adopt)
+            section.toggled.connect(self.section_toggled)
+            self.sections[key] = section
+            column.addWidget(section)
+        column.addStretch(1)
+        self._scroll.setWidget(body)
+        self._column.addWidget(self._scroll, 1)
+
+    def open_sections(self, keys: Iterable[str]) -> None:
+        """Open these sections and close the others."""
+        for key, section in self.sections.items():
+            section.set_open(key in keys)
+
+    def _adopt(self, row: Row) -> None:
+        row.edited.connect(self._edited)
+        row.finished.connect(self._document.finish_gesture)
+        row.reset.connect(self._reset)
+        if isinstance(row.box, DeviceBox):
+            row.box.search = self._search_devices
+            row.box.picked.connect(self._pick_device)
+
+    def rows(self) -> Iterable[Row]:
+        """Every row made so far."""
+        return (row for section in self.sections.values() for row in section.rows.values())
+
+    def set_result(self, result: Result) -> None:
+        """Show what the scenario holds now; nothing is echoed back."""
+        self._result = result
+        self.task.set_value(result.scenario.task)
+        for section in self.sections.values():
+            section.refresh(result)
+        if self.find_line.text():
+            self._find(self.find_line.text())
+        if any(row.said for row in self.rows()):
+            self._clear_gone(result.issues)
+        if result.issues:
+            self._rest.start()
+        else:
+            self._rest.stop()
+
+    def _edited(self, path: str, value: Any, held: bool) -> None:
+        if path == "device.memory_bytes":
+            # Other memory is another device: the name must not go on saying which one it was.
+            values = {path: value, "device.name": self.tr("Custom")}
+            self._document.edit_many(values, label(path), held=held)
+        else:
+            self._document.edit(path, value, held=held)
+
+    def _edit_at_once(self, path: str, value: Any) -> None:
+        self._document.finish_gesture()
+        self._document.edit(path, value)
+        self._document.finish_gesture()
+
+    def _reset(self, path: str) -> None:
+        self._document.edit(path, self._document.default(path))
+        self._document.finish_gesture()
+
+    def _pick_device(self, device: Device) -> None:
+        self._document.finish_gesture()
+        values = {
+            "device.name": device.name,
+            "device.memory_bytes": device.memory_bytes,
+            "device.compute_capability": device.compute_capability,
+        }
+        self._document.edit_many(values, label("device.name"))
+        self._document.finish_gesture()
+
+    def _clear_gone(self, issues: tuple[Issue, ...]) -> None:
+        named = {path for issue in issues for path in issue.paths}
+        for row in self.rows():
+            if row.field.path not in named:
+                row.set_issue(None)
+
+    def _show_issues(self) -> None:
+        """Say each issue once, at the field just touched or else the first in sight; outline them all."""
+        if self._result is None:
+            return
+        issues = self._result.issues
+        said: dict[str, Issue] = {}
+        outlined: set[str] = set()
+        at_hand = self._focused.field.path if self._focused is not None else ""
+        seen = [row.field.path for row in self.rows() if not row.isHidden()]
+        for issue in issues:
+            places = [path for path in issue.paths if path in seen]
+            place = at_hand if at_hand in places else next(iter(places), "")
+            if place:
+                said.setdefault(place, issue)
+            if issue.severity == "error":
+                outlined.update(places)
+        for row in self.rows():
+            path = row.field.path
+            row.set_issue(said.get(path), outlined=path in outlined)
+
+    def set_largest(self, path: str, largest: int | None, text: str = "") -> None:
+        """Show how far a field can go: its groove, and ``text`` under it."""
+        for section in self.sections.values():
+            if path in section.rows:
+                section.rows[path].set_largest(largest, text)
+
+    def go_to(self, path: str) -> None:
+        """Open the field's section, bring the field into sight, put the focus there."""
+        field = BY_PATH.get(path)
+        if field is None:
+            return
+        if path == "task":
+            self.task.segment(self.task.value()).setFocus(Qt.FocusReason.OtherFocusReason)
+            return
+        if self._result is not None and self._result.scenario is not self._document.scenario:
+            self._document.settle()  # after undo the field may only now apply
+        row = self.sections[field.section].row(path)
+        if row is not None:
+            self._column.activate()
+            row.take_focus()
+            self._scroll.ensureWidgetVisible(row, 0, Look.of(self).px(32))
+
+    def _point_at(self, path: str) -> None:
+        if self._pointed is not None:
+            self._pointed.point_at(False)
+        self._pointed = next((row for row in self.rows() if row.field.path == path), None)
+        if self._pointed is not None:
+            self._pointed.point_at(True)
+
+    def _focus_moved(self, old: QWidget | None, new: QWidget | None) -> None:
+        row: QWidget | None = new
+        while row is not None and not isinstance(row, Row):
+            row = row.parentWidget()
+        if row is not None and not self.isAncestorOf(row):
+            row = None
+        if row is self._focused:
+            return
+        if self._focused is not None:
+            self._focused.look_at(False)
+            self._document.finish_gesture()
+        self._focused = row
+        if row is not None:
+            row.look_at(True)
+            if new is not None and new.isVisible():
+                self._scroll.ensureWidgetVisible(row, 0, Look.of(self).px(8))
+
+    def find_field(self) -> None:
+        """Go to the field search."""
+        self.find_button.setChecked(True)
+        self.find_line.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.find_line.selectAll()
+
+    def _find_toggled(self, on: bool) -> None:
+        self.find_line.setVisible(on)
+        if on:
+            self.find_line.setFocus(Qt.FocusReason.OtherFocusReason)
+        else:
+            self.find_line.clear()
+
+    def _find(self, text: str) -> None:
+        words = text.casefold().split()
+
+        def wanted(field: Field) -> bool:
+            said = f"{field_text(field.label)} {field_text(field.help)} {field.path}".casefold()
+            return all(word in said for word in words)
+
+        for section in self.sections.values():
+            section.filter(wanted if words else None)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            if event.key() == Qt.Key.Key_Escape:
+                self.find_button.setChecked(False)
+                self.task.segment(self.task.value()).setFocus(Qt.FocusReason.OtherFocusReason)
+                return True
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Down):
+                return self._go_to_found()
+        return False
+
+    def _go_to_found(self) -> bool:
+        row = next((row for row in self.rows() if row.isVisible()), None)
+        if row is not None:
+            row.take_focus()
+        return row is not None

@@ -1,0 +1,171 @@
+"""The exact box: a number of any size, typed or pasted as a person writes it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QValidator
+from PySide6.QtWidgets import QAbstractSpinBox, QWidget
+
+from memgui.gui.controls import SpinBox
+from memgui.gui.texts import field_text
+from memgui.gui.theme import Look, Role
+from memgui.spec import Issue, ScenarioError
+from memgui.spec.fields import Field, Kind
+from memgui.spec.values import read
+
+_LONGEST = 60
+
+
+def number_text(field: Field, value: int | float) -> str:
+    """The number as the box writes it; read back it is the same number."""
+    if isinstance(value, float):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    if field.kind is Kind.BYTES:
+        for name, size in (("TiB", 2**40), ("GiB", 2**30), ("GB", 10**9)):
+            if value >= size and value % size == 0:
+                return f"{value // size:,} {name}"
+    return f"{value:,}"
+
+
+class NumberBox(SpinBox):
+    """Shows and takes the number of one field.
+
+    The box is the authority beside its slider: it holds any Python int, out of range or not, and
+    leaves the judging to validation.  Text that is no number is kept, marked and told by ``failed``.
+    """
+
+    edited = Signal(object, bool)
+    """A number was typed or stepped: the value (``None`` in an emptied optional field), not held."""
+    failed = Signal(object)
+    """What is wrong with the text: an :class:`Issue`, or ``None`` when it can be read again."""
+    finished = Signal()
+
+    def __init__(self, field: Field, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._field = field
+        self._value: int | float | None = None
+        self._issue: Issue | None = None
+        self._note = ""
+        self.setAccelerated(True)
+        line = self.lineEdit()
+        line.setMaxLength(_LONGEST)
+        line.setPlaceholderText(field_text(field.empty_label))
+        clear = line.palette()
+        clear.setColor(QPalette.ColorRole.Base, QColor(0, 0, 0, 0))
+        line.setPalette(clear)
+        line.textEdited.connect(self._typed)
+        self.editingFinished.connect(self._finish)
+
+    def value(self) -> int | float | None:
+        """The last number that could be read."""
+        return self._value
+
+    def set_value(self, value: int | float | None) -> None:
+        """Show a value that came from outside; what is being typed for that very value stays."""
+        if value == self._value and self._issue is None:
+            return
+        self._value = value
+        self._tell(None)
+        self._show()
+
+    def set_note(self, note: str) -> None:
+        """A secondary text at the left of the box, where there is room."""
+        if note != self._note:
+            self._note = note
+            self.update()
+
+    def set_placeholder(self, text: str) -> None:
+        """What an empty optional box says."""
+        self.lineEdit().setPlaceholderText(text)
+
+    def _show(self) -> None:
+        text = "" if self._value is None else number_text(self._field, self._value)
+        line = self.lineEdit()
+        if line.text() != text:
+            line.setText(text)
+
+    def _typed(self, text: str) -> None:
+        try:
+            value = read(self._field.path, text)
+        except ScenarioError as error:
+            self._tell(error.issue)
+            return
+        self._tell(None)
+        if value != self._value:
+            self._value = value
+            self.edited.emit(value, False)
+        if text[-1:].isalpha() and value is not None:
+            self._show()  # the unit is complete: say at once what it comes to
+
+    def _tell(self, issue: Issue | None) -> None:
+        if issue != self._issue:
+            self._issue = issue
+            self.failed.emit(issue)
+
+    def _finish(self) -> None:
+        if self._issue is None:
+            self._show()
+        self.finished.emit()
+
+    def stepBy(self, steps: int) -> None:
+        value = self._value if self._value is not None else self._field.minimum or 0
+        if isinstance(value, float) or self._field.kind is Kind.RATIO:
+            new: int | float = round(value + 0.01 * steps, 4)
+        else:
+            step = self._step(value)
+            new = (value // step + steps) * step if steps > 0 else -((-value // step + -steps) * step)
+        low, high = self._field.minimum, self._field.maximum
+        if low is not None and new < low:
+            new = low  # a step stops at the end, as it does everywhere; typing is never clamped
+        if high is not None and new > high:
+            new = high
+        if new != self._value:
+            self._value = new
+            self._tell(None)
+            self._show()
+            self.edited.emit(new, False)
+
+    def _step(self, value: int) -> int:
+        match self._field.kind:
+            case Kind.BYTES:
+                return 1 << 30
+            case Kind.TOKENS if value > 16:
+                return 1 << max(0, value.bit_length() - 4)
+            case _:
+                return 1
+
+    def stepEnabled(self) -> QAbstractSpinBox.StepEnabledFlag:
+        flags = QAbstractSpinBox.StepEnabledFlag.StepNone
+        value, low, high = self._value, self._field.minimum, self._field.maximum
+        if value is None or low is None or value > low:
+            flags |= QAbstractSpinBox.StepEnabledFlag.StepDownEnabled
+        if value is None or high is None or value < high:
+            flags |= QAbstractSpinBox.StepEnabledFlag.StepUpEnabled
+        return flags
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        return QValidator.State.Acceptable, text, position  # said beside the field, not by swallowing keys
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and (self._issue is not None or self.lineEdit().isModified()):
+            self._tell(None)
+            self._show()
+            self.selectAll()
+            return
+        super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._note:
+            self._paint_note(QPainter(self), Look.of(self))
+
+    def _paint_note(self, painter: QPainter, look: Look) -> None:
+        metrics = look.metrics(Role.SMALL)
+        line = self.lineEdit()
+        taken = look.metrics().horizontalAdvance(line.text()) + look.px(16)
+        if metrics.horizontalAdvance(self._note) + taken > line.width():
+            return
+        painter.setFont(look.font(Role.SMALL))
+        painter.setPen(look.colours.secondary if self.isEnabled() else look.colours.disabled)
+        rect = self.rect().adjusted(look.px(8), 0, 0, 0)
+        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._note)

@@ -1,0 +1,180 @@
+"""One field of the form: label, slider, exact box, and a line for what is to be said of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QRect, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
+
+from memgui.gui.form.device_box import DeviceBox
+from memgui.gui.form.editors import Editor, editor_for, slider_for
+from memgui.gui.form.note import Note
+from memgui.gui.form.number_box import NumberBox
+from memgui.gui.texts import field_text, issue_text
+from memgui.gui.theme import Look
+from memgui.spec import Issue
+from memgui.spec.fields import Field
+
+LABEL = 112
+"""Width of the labels, at a 13 px body."""
+MARGIN = 16
+
+
+class Row(QWidget):
+    """Shows the value of one field and says how the person changes it."""
+
+    edited = Signal(str, object, bool)
+    """Path, value, and whether the gesture is still held."""
+    finished = Signal()
+    reset = Signal(str)
+    """Put the field back to its default."""
+
+    def __init__(self, field: Field, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.field = field
+        self._look_at = False
+        self._pointed = False
+        self._text_issue: Issue | None = None
+        self._issue: Issue | None = None
+        self._limit = ""
+        self.slider = slider_for(field, self)
+        self.editor: Editor
+        self.box: QWidget
+        self.editor = self.box = (
+            DeviceBox(field, self) if field.path == "device.name" else editor_for(field, self)
+        )
+        self._note: Note | None = None
+        self._lay_out()
+        self._name()
+        self._connect()
+
+    def _lay_out(self) -> None:
+        look = Look.of(self)
+        self._column = column = QVBoxLayout(self)
+        column.setContentsMargins(look.px(MARGIN + LABEL), look.px(2), look.px(MARGIN), look.px(2))
+        column.setSpacing(0)
+        line = QHBoxLayout()
+        line.setSpacing(look.px(8))
+        if self.slider is not None:
+            line.addWidget(self.slider, 1)
+        line.addWidget(self.box, 0 if self.slider is not None else 1)
+        column.addLayout(line)
+
+    def _name(self) -> None:
+        """Names for those who do not see the label, help for everybody."""
+        label, unit = field_text(self.field.label), field_text(self.field.unit)
+        help_text = field_text(self.field.help)
+        name = f"{label}, {unit}" if unit else label
+        self.setToolTip(help_text)
+        for widget in (self.box, self.slider):
+            if widget is not None:
+                widget.setAccessibleName(name)
+                widget.setAccessibleDescription(help_text)
+        if self.slider is not None:
+            self.slider.setAccessibleName(self.tr("{name}, slider").format(name=name))
+
+    def _connect(self) -> None:
+        path = self.field.path
+        for part in (self.editor, self.slider):
+            if part is not None:
+                part.edited.connect(lambda value, held: self.edited.emit(path, value, held))
+                part.finished.connect(self.finished)
+        if self.slider is not None:
+            self.slider.reset.connect(lambda: self.reset.emit(path))
+        if isinstance(self.box, NumberBox):
+            self.box.failed.connect(self._text_failed)
+
+    def set_value(self, value: Any) -> None:
+        """Show the field's value."""
+        self.editor.set_value(value)
+        if self.slider is not None and isinstance(value, int):
+            self.slider.set_value(value)
+
+    def set_largest(self, largest: int | None, text: str) -> None:
+        """Show up to where it fits: the groove, and ``text`` where the value is past it."""
+        if self.slider is not None:
+            self.slider.set_largest(largest)
+        self._limit = text
+        self._say()
+
+    def set_issue(self, issue: Issue | None, *, outlined: bool = False) -> None:
+        """Say what is wrong; ``outlined`` marks the field where another one says it."""
+        self._issue = issue
+        self._outline(outlined or (issue is not None and issue.severity == "error"))
+        self._say()
+
+    @property
+    def said(self) -> str:
+        """What stands under the field."""
+        return self._note.text if self._note is not None else ""
+
+    def _text_failed(self, issue: Issue | None) -> None:
+        self._text_issue = issue
+        self._say()
+
+    def _outline(self, wrong: bool) -> None:
+        self.editor.set_invalid(wrong)
+
+    def _say(self) -> None:
+        issue = self._text_issue or self._issue
+        if issue is not None:
+            text, severity = issue_text(issue), issue.severity
+        else:
+            text, severity = self._limit, "limit"
+        if self._note is None:
+            if not text:
+                return
+            self._note = Note(self)
+            self._column.addWidget(self._note)
+        self._note.say(text, severity)
+        description = field_text(self.field.help)
+        self.box.setAccessibleDescription(f"{text} {description}" if issue is not None else description)
+
+    def set_applies(self, applies: bool) -> None:
+        """Hide the field, or disable it with its reason, where it has no effect."""
+        why = field_text(self.field.why_not)
+        self.setEnabled(applies)
+        self.setToolTip(why if why and not applies else field_text(self.field.help))
+
+    def look_at(self, on: bool) -> None:
+        """Tint the row that has the focus."""
+        if on != self._look_at:
+            self._look_at = on
+            self.update()
+
+    def point_at(self, on: bool) -> None:
+        """Tint the row whose number is under the mouse elsewhere."""
+        if on != self._pointed:
+            self._pointed = on
+            self.update()
+
+    def take_focus(self) -> None:
+        """Put the focus into the exact box."""
+        self.box.setFocus(Qt.FocusReason.OtherFocusReason)
+        if isinstance(self.box, NumberBox):
+            self.box.selectAll()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.take_focus()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("Put back to the default"), lambda: self.reset.emit(self.field.path))
+        menu.popup(event.globalPos())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = Look.of(self)
+        painter = QPainter(self)
+        if self._look_at or self._pointed:
+            painter.fillRect(self.rect(), look.colours.tint)
+        left = look.px(MARGIN)
+        rect = QRect(left, look.px(2), look.px(LABEL) - look.px(8), self.box.height())
+        painter.setPen(look.colours.text if self.isEnabled() else look.colours.disabled)
+        painter.setFont(look.font())
+        label = look.metrics().elidedText(
+            field_text(self.field.label), Qt.TextElideMode.ElideRight, rect.width()
+        )
+        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, label)

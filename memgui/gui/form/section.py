@@ -1,0 +1,179 @@
+"""A folding group of fields: its rows are made when it is first opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from memgui.document.document import Document
+from memgui.document.result import Result
+from memgui.gui.controls import SectionHeader
+from memgui.gui.form.more import More
+from memgui.gui.form.row import MARGIN, Row
+from memgui.gui.form.summary import nothing_here, summary
+from memgui.gui.texts import section_title
+from memgui.gui.theme import Look, Role
+from memgui.spec import get
+from memgui.spec.fields import Field
+
+UNCOUNTED = ("device",)
+"""Sections whose values are a choice of one's own each time: "3 changed" would say nothing."""
+
+
+class Section(QWidget):
+    """Header, rows, and behind "more" the advanced rows."""
+
+    toggled = Signal(str, bool)
+    row_made = Signal(object)
+    """A :class:`Row` was made: the form connects it."""
+
+    def __init__(self, key: str, fields: tuple[Field, ...], document: Document, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.key = key
+        self.fields = fields
+        self.rows: dict[str, Row] = {}
+        self._document = document
+        self._wanted: Callable[[Field], bool] | None = None
+        self._result: Result | None = None
+        self._empty: QLabel | None = None
+        self._body: QWidget | None = None
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 1)
+        self._column.setSpacing(0)
+        self.header = SectionHeader(section_title(key), self)
+        self.header.setChecked(False)
+        self.header.toggled.connect(self._toggled)
+        self._column.addWidget(self.header)
+        self.more = More(self)
+        self.more.hide()
+        self.more.toggled.connect(self._show_more)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its rows are in sight."""
+        return self.header.isChecked()
+
+    def set_open(self, on: bool) -> None:
+        """Open or close it."""
+        self.header.setChecked(on)
+
+    def refresh(self, result: Result) -> None:
+        """Show the values of ``result`` and which fields apply."""
+        self._result = result
+        scenario = result.scenario
+        applying = [field for field in self.fields if field.applies(scenario)]
+        shown = bool(applying) or bool(nothing_here(self.key, scenario))
+        if shown is self.isHidden():
+            self.setVisible(shown)
+        changed = sum(self._document.is_changed(field.path) for field in applying)
+        pill = ""
+        if changed and self.key not in UNCOUNTED:
+            pill = self.tr("{count} changed").format(count=changed)
+        self.header.set_summary(summary(self.key, result), pill if self.is_open else "")
+        if self.is_open:
+            self._refresh_rows(result, applying)
+
+    def filter(self, wanted: Callable[[Field], bool] | None) -> int:
+        """Show only the fields that ``wanted`` takes, advanced or not; the number of them in sight."""
+        self._wanted = wanted
+        if self._result is None:
+            return 0
+        if wanted is None:
+            self.refresh(self._result)
+            return 0
+        found = [f for f in self.fields if wanted(f) and f.applies(self._result.scenario)]
+        self.setVisible(bool(found))
+        if found:
+            self.set_open(True)
+            self.refresh(self._result)
+        return len(found)
+
+    def row(self, path: str) -> Row | None:
+        """The row of a field, made and brought into sight if the field applies."""
+        field = next((field for field in self.fields if field.path == path), None)
+        if field is None or self._result is None or not field.applies(self._result.scenario):
+            return None
+        self.set_open(True)
+        if field.advanced:
+            self.more.setChecked(True)
+        return self.rows.get(path)
+
+    def _toggled(self, on: bool) -> None:
+        if on:
+            self._build()
+        if self._body is not None:
+            self._body.setVisible(on)
+        if self._result is not None:
+            self.refresh(self._result)
+        self.toggled.emit(self.key, on)
+
+    def _show_more(self) -> None:
+        self._build()
+        if self._result is not None:
+            self.refresh(self._result)
+
+    def _build(self) -> None:
+        """Make the rows that can now be seen and are not made yet."""
+        look = Look.of(self)
+        if self._body is None:
+            self._body = QWidget(self)
+            column = QVBoxLayout(self._body)
+            column.setContentsMargins(0, 0, 0, look.px(6))
+            column.setSpacing(0)
+            column.addWidget(self.more)
+            self._column.addWidget(self._body)
+        with_advanced = self.more.isChecked() or self._wanted is not None
+        column = self._body.layout()  # type: ignore[assignment]
+        for place, field in enumerate(sorted(self.fields, key=lambda field: field.advanced)):
+            if field.path not in self.rows and (with_advanced or not field.advanced):
+                row = Row(field, self._body)
+                self.rows[field.path] = row
+                row.hide()
+                # The plain rows stand before "more", the advanced ones after it.
+                column.insertWidget(place + (1 if field.advanced else 0), row)
+                self.row_made.emit(row)
+
+    def _refresh_rows(self, result: Result, applying: list[Field]) -> None:
+        scenario = result.scenario
+        if self._wanted is not None:
+            self._build()
+        paths = {field.path for field in applying}
+        open_more = self.more.isChecked()
+        for path, row in self.rows.items():
+            field = row.field
+            applies = path in paths
+            if self._wanted is not None:
+                shown = applies and self._wanted(field)
+            else:
+                shown = (applies or bool(field.why_not)) and (open_more or not field.advanced)
+            if shown:
+                row.set_value(get(scenario, path))
+                row.set_applies(applies)
+            if shown == row.isHidden():
+                row.setVisible(shown)
+        advanced = [field for field in applying if field.advanced]
+        changed = sum(self._document.is_changed(field.path) for field in advanced)
+        self.more.count(len(advanced), changed)
+        self.more.setVisible(bool(advanced) and self._wanted is None)
+        self._say_empty("" if applying else nothing_here(self.key, scenario))
+
+    def _say_empty(self, text: str) -> None:
+        if self._empty is None:
+            if not text or self._body is None:
+                return
+            look = Look.of(self)
+            self._empty = QLabel(self._body)
+            self._empty.setWordWrap(True)
+            self._empty.setFont(look.font(Role.SMALL))
+            self._empty.setContentsMargins(look.px(MARGIN), look.px(4), look.px(MARGIN), look.px(4))
+            self._body.layout().addWidget(self._empty)  # type: ignore[union-attr]
+        self._empty.setText(text)
+        self._empty.setVisible(bool(text))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.fillRect(0, self.height() - 1, self.width(), 1, Look.of(self).colours.hairline)

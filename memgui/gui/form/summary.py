@@ -1,0 +1,90 @@
+"""What a closed section says of itself, and what an open one says where it has no field to show."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from memgui.catalog import short_count
+from memgui.document.result import Result
+from memgui.gui.texts import value_text
+from memgui.spec import Scenario, get
+from memgui.spec.fields import BY_PATH
+
+translate = QCoreApplication.translate
+
+
+def summary(section: str, result: Result) -> str:
+    """A few words on the section's values; empty where the title says enough."""
+    scenario = result.scenario
+    match section:
+        case "model":
+            return _model(result)
+        case "workload":
+            return _workload(scenario)
+        case "precision":
+            path = "training.precision" if scenario.task == "training" else "inference.weight_format"
+            return _value(scenario, path)
+        case "parallelism":
+            return _parallelism(scenario)
+        case "device":
+            return _device(scenario)
+        case "method":
+            return _value(scenario, "method")
+        case _:
+            return ""
+
+
+def nothing_here(section: str, scenario: Scenario) -> str:
+    """Why an open section has no field; empty where it would rather not be shown at all."""
+    if section == "parallelism" and scenario.device.count == 1:
+        return translate("Form", "One device: nothing to split. Raise the count under Device.")
+    return ""
+
+
+def _value(scenario: Scenario, path: str) -> str:
+    return value_text(BY_PATH[path], get(scenario, path))
+
+
+def _model(result: Result) -> str:
+    model = result.scenario.model
+    parts = []
+    if result.estimate is not None:
+        parts.append(short_count(result.estimate.parameters.total))
+    parts.append(translate("Form", "{count} layers").format(count=f"{model.num_hidden_layers:,}"))
+    heads, shared = model.num_attention_heads, model.num_key_value_heads
+    if shared == heads:
+        parts.append(translate("Form", "{heads} heads").format(heads=heads))
+    else:
+        parts.append(translate("Form", "GQA {heads}/{shared}").format(heads=heads, shared=shared))
+    return " · ".join(parts)
+
+
+def _workload(scenario: Scenario) -> str:
+    if scenario.task == "training":
+        batch, length = scenario.training.micro_batch_size, scenario.training.sequence_length
+    else:
+        batch = scenario.inference.batch_size
+        length = scenario.inference.prompt_tokens + scenario.inference.generated_tokens
+    return translate("Form", "{batch} × {length} tokens").format(batch=f"{batch:,}", length=f"{length:,}")
+
+
+def _parallelism(scenario: Scenario) -> str:
+    count, split = scenario.device.count, scenario.parallelism
+    if count == 1:
+        return translate("Form", "1 GPU, not sharded")
+    degrees = {
+        "DP": split.data,
+        "TP": split.tensor,
+        "PP": split.pipeline,
+        "CP": split.context,
+        "EP": split.expert,
+    }
+    parts = [f"{name} {degree:,}" for name, degree in degrees.items() if degree > 1]
+    if split.sharding != "none":
+        parts.append(_value(scenario, "parallelism.sharding"))
+    return " · ".join(parts) or translate("Form", "{count} GPUs, not split").format(count=f"{count:,}")
+
+
+def _device(scenario: Scenario) -> str:
+    device = scenario.device
+    return device.name if device.count == 1 else f"{device.count:,} × {device.name}"

@@ -1,0 +1,56 @@
+"""Texts of the field table and of messages, in the person's language."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from memgui.spec import Issue, Message
+from memgui.spec.fields import BY_PATH, SECTIONS, Field
+
+
+def field_text(text: str) -> str:
+    """A text of the field table (label, help, unit, choice, note)."""
+    return QCoreApplication.translate("fields", text) if text else ""
+
+
+def label(path: str) -> str:
+    """The label of the field at ``path``; the path itself where there is no such field."""
+    field = BY_PATH.get(path)
+    return path if field is None else field_text(field.label)
+
+
+def section_title(key: str) -> str:
+    """The title of a section of the form."""
+    return field_text(SECTIONS[key])
+
+
+def message_text(message: Message) -> str:
+    """A message with its values; a field is called by its label, not by its path."""
+    path = message.args.get("path")
+    if isinstance(path, str) and path in BY_PATH:
+        message = Message(message.template, {**message.args, "path": label(path)})
+    return message.format(QCoreApplication.translate("messages", message.template))
+
+
+def issue_text(issue: Issue) -> str:
+    """What is wrong, and what is allowed after it."""
+    text = message_text(issue.message)
+    return text if issue.allowed is None else f"{text} {message_text(issue.allowed)}"
+
+
+def value_text(field: Field, value: object) -> str:
+    """A field's value as a person reads it: the choice's label, on or off, the figure grouped."""
+    if value is None:
+        return field_text(field.empty_label)
+    if isinstance(value, bool):
+        return (
+            QCoreApplication.translate("fields", "on")
+            if value
+            else QCoreApplication.translate("fields", "off")
+        )
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    choice = field.choice(value)
+    return field_text(choice.label) if choice is not None else str(value)
