@@ -1,0 +1,144 @@
+"""Figures as a person reads them: sizes in the chosen unit, exact counts, shares, differences.
+
+Everything is rounded from ints, half up, so that the same bytes read the same everywhere and a
+person can subtract the figures of a sentence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication, QLocale
+
+from memgui.document.view_settings import View
+
+THIN_SPACE = "\u2009"
+MINUS = "\u2212"
+UNCHANGED = "\u2013"
+_INT64 = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Writes numbers in one unit (``GiB`` or ``GB``) and one language."""
+
+    unit: str
+    locale: QLocale
+
+    @staticmethod
+    def of(view: View) -> Numbers:
+        """For the units chosen and the language the program now speaks."""
+        return Numbers(view.units, QLocale())
+
+    @property
+    def unit_bytes(self) -> int:
+        """Bytes in one unit."""
+        return 2**30 if self.unit == "GiB" else 10**9
+
+    @property
+    def small_unit(self) -> str:
+        """What sizes under a tenth of the unit are written in."""
+        return "MiB" if self.unit == "GiB" else "MB"
+
+    @property
+    def small_bytes(self) -> int:
+        """Bytes in one small unit."""
+        return 2**20 if self.unit == "GiB" else 10**6
+
+    def grouped(self, number: int) -> str:
+        """Every digit, in the language's groups."""
+        text = self.locale.toString(abs(number)) if abs(number) < _INT64 else f"{abs(number):,}"
+        return MINUS + text if number < 0 else text
+
+    def exact(self, size: int) -> str:
+        """``26,460,864,512 bytes``."""
+        return QCoreApplication.translate("numbers", "{count} bytes").format(count=self.grouped(size))
+
+    def one(self, size: int) -> str:
+        """The bare figure with one decimal, as in sentences."""
+        return self._scaled(size, self.unit_bytes, 1)
+
+    def two(self, size: int) -> str:
+        """The bare figure with two decimals, as in tables."""
+        return self._scaled(size, self.unit_bytes, 2)
+
+    def sentence(self, size: int) -> str:
+        """``93.4 GiB``; under a tenth of the unit ``52.1 MiB``."""
+        return self._with_unit(size, 1)
+
+    def tip(self, size: int) -> str:
+        """``24.64 GiB``; under a tenth of the unit ``32.0 MiB``."""
+        return self._with_unit(size, 2)
+
+    def gap(self, first: int, second: int) -> str:
+        """The difference of two sizes as :meth:`sentence` shows them, so that it can be checked by eye.
+
+        Under a tenth of the unit it is the true difference, in the small unit.
+        """
+        if self._is_small(abs(first - second)):
+            return self._with_unit(abs(first - second), 1)
+        return f"{self.gap_figure(first, second)} {self.unit}"
+
+    def gap_figure(self, first: int, second: int) -> str:
+        """:meth:`gap` without its unit, which stands beside it already."""
+        if self._is_small(abs(first - second)):
+            return self._with_unit(abs(first - second), 1)
+        tenths = abs(_rounded(first, self.unit_bytes, 1) - _rounded(second, self.unit_bytes, 1))
+        return self._decimal(tenths, 1)
+
+    def delta(self, size: int) -> str:
+        """A signed difference for tables: ``+12.32``, ``−14.73``, ``–`` where nothing changed."""
+        if size == 0:
+            return UNCHANGED
+        if _rounded(abs(size), self.unit_bytes, 2) == 0:
+            text = self._with_unit(abs(size), 2)
+        else:
+            text = self._scaled(abs(size), self.unit_bytes, 2)
+        return (MINUS if size < 0 else "+") + text
+
+    def share(self, part: int, whole: int, decimals: int = 1) -> str:
+        """``16.0 %``; ``–`` of nothing."""
+        if whole <= 0:
+            return UNCHANGED
+        return f"{self._decimal(_rounded(part * 100, whole, decimals), decimals)}{THIN_SPACE}%"
+
+    def parameters(self, count: int) -> str:
+        """A count of parameters in three figures: ``8.03 B``, ``124 M``."""
+        for sign, power in (("T", 10**12), ("B", 10**9), ("M", 10**6), ("k", 10**3)):
+            if count >= power:
+                decimals = 2 if count < 10 * power else 1 if count < 100 * power else 0
+                return f"{self._scaled(count, power, decimals)} {sign}"
+        return self.grouped(count)
+
+    def tokens(self, count: int) -> str:
+        """Tokens on an axis: ``128k`` where that is exact, else every digit."""
+        if count >= 1024 and count % 1024 == 0:
+            return f"{self.grouped(count // 1024)}k"
+        return self.grouped(count)
+
+    def _is_small(self, size: int) -> bool:
+        return 0 < size * 10 < self.unit_bytes
+
+    def _with_unit(self, size: int, decimals: int) -> str:
+        if not self._is_small(size):
+            return f"{self._scaled(size, self.unit_bytes, decimals)} {self.unit}"
+        if size * 10 < self.small_bytes:
+            return self.exact(size)
+        return f"{self._scaled(size, self.small_bytes, 1)} {self.small_unit}"
+
+    def _scaled(self, size: int, unit: int, decimals: int) -> str:
+        text = self._decimal(_rounded(abs(size), unit, decimals), decimals)
+        return MINUS + text if size < 0 else text
+
+    def _decimal(self, scaled: int, decimals: int) -> str:
+        """``scaled`` has ``decimals`` digits behind the point."""
+        if not decimals:
+            return self.grouped(scaled)
+        whole, rest = divmod(scaled, 10**decimals)
+        return f"{self.grouped(whole)}{self.locale.decimalPoint()}{rest:0{decimals}d}"
+
+
+def _rounded(size: int, unit: int, decimals: int) -> int:
+    """``size / unit`` in units of the last decimal, half up."""
+    scale: int = 10**decimals
+    return (2 * size * scale + unit) // (2 * unit)
