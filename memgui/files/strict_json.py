@@ -123,21 +123,15 @@ def check_structure(data: bytes, name: str, max_values: int) -> int:
     Takes little memory and time proportional to ``len(data)``, and stops at the first excess; the
     answer is the number of colons outside strings, in valid JSON the number of keys in all objects.
     """
-    keys = values = strings = depth = 0
+    if data.count(b'"') // 4 > max_values:  # a value has two strings at most: its key and itself
+        _refuse_values(name, max_values)
+    keys = values = depth = 0
     tail = b""
-    for batch in _outside_strings(data):
-        outside = b"".join(batch)
+    for outside in _outside_strings(data):
         keys += outside.count(b":")
-        strings += len(batch)
         values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
-        if max(values, strings // 2) > max_values:  # each string is a value or the key of one
-            raise FileFault(
-                name,
-                QT_TRANSLATE_NOOP(
-                    "messages", "{file} holds more than {limit} values, which no file of its kind does."
-                ),
-                limit=max_values,
-            )
+        if values > max_values:
+            _refuse_values(name, max_values)
         levels = list(
             accumulate(map(_STEP.__getitem__, outside.translate(None, _NOT_BRACKETS)), initial=depth)
         )
@@ -366,11 +360,21 @@ class JsonObject:
         raise FileFault(self.name, template, where, value=shown(value), **args)
 
 
-def _outside_strings(data: bytes) -> Iterator[list[bytes]]:
-    """The stretches between the strings of ``data``, some at a time."""
+def _outside_strings(data: bytes) -> Iterator[bytes]:
+    """What stands outside the strings of ``data``, a piece at a time."""
     runs = _RUN.finditer(data)
     while batch := [run[1] for run in islice(runs, 256)]:
-        yield batch
+        yield b"".join(batch)
+
+
+def _refuse_values(name: str, limit: int) -> NoReturn:
+    raise FileFault(
+        name,
+        QT_TRANSLATE_NOOP(
+            "messages", "{file} holds more than {limit} values, which no file of its kind does."
+        ),
+        limit=limit,
+    )
 
 
 def _position(data: bytes, pattern: re.Pattern[bytes]) -> tuple[int, int]:
