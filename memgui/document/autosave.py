@@ -8,6 +8,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from memgui.document.document import Document, State
+from memgui.files.bounded import FileFault
 
 log = logging.getLogger(__name__)
 
@@ -17,10 +18,10 @@ DELAY_MS = 2000
 class Autosave(QObject):
     """Calls ``write(state)`` when the document has rested, and on :meth:`flush`.
 
-    A fault of ``write`` (``OSError``) is told once by ``failed(str)`` until a write succeeds again.
+    A fault of ``write`` (:class:`FileFault`) is told once by ``failed(Message)`` until a write succeeds.
     """
 
-    failed = Signal(str)
+    failed = Signal(object)
 
     def __init__(
         self,
@@ -48,10 +49,10 @@ class Autosave(QObject):
             return
         try:
             self._write(state)
-        except OSError as error:
-            log.warning("the open set-up cannot be kept: %s", error)
+        except FileFault as fault:
+            log.warning("the open set-up cannot be kept: %s", fault)
             if not self._told:
                 self._told = True
-                self.failed.emit(str(error))
+                self.failed.emit(fault.message)
             return
         self._written, self._told = state, False

@@ -36,12 +36,14 @@ class State:
     """What one undo step goes back to.
 
     ``origin`` is the model as it was loaded, against which changed model fields are counted;
-    ``name`` is that of the preset or file the scenario came from, empty where there is none.
+    ``name`` is that of the preset or file the scenario came from, empty where there is none;
+    ``preset`` is the key under which the person's presets have it, empty where they do not.
     """
 
     scenario: Scenario
     origin: ModelSpec
     name: str = ""
+    preset: str = ""
 
 
 class _Change(QUndoCommand):
@@ -66,9 +68,9 @@ class _Change(QUndoCommand):
         self.setObsolete(self._new == self._old)
         return True
 
-    def rename(self, name: str) -> None:
+    def saved_as(self, name: str, preset: str) -> None:
         """What this step leads to was saved under that name; doing it again says so."""
-        self._new = with_fields(self._new, name=name)
+        self._new = with_fields(self._new, name=name, preset=preset)
 
     def redo(self) -> None:
         self._document._enter(self._new, self._paths if self._done_once else None)
@@ -90,19 +92,17 @@ class Document(QObject):
 
     def __init__(
         self,
-        scenario: Scenario,
+        state: State | Scenario,
         estimate: Callable[[Scenario], Estimate],
         parent: QObject | None = None,
-        *,
-        name: str = "",
     ) -> None:
         """``estimate`` is the estimator; it is a parameter so that this floor can be tested alone."""
         super().__init__(parent)
-        self._state = State(scenario, scenario.model, name)
+        self._state = state if isinstance(state, State) else State(state, state.model)
         self._estimate = estimate
         self._gesture = 0
         self._touched: tuple[str, ...] = ()
-        self._last = Result(scenario, None)
+        self._last = Result(self.scenario, None)
         self.undo_stack = QUndoStack(self)
         self.undo_stack.setUndoLimit(UNDO_LIMIT)
         self._rest = QElapsedTimer()
@@ -161,24 +161,28 @@ class Document(QObject):
         else:
             self._rest.start()
 
-    def use_model(self, model: ModelSpec, text: str) -> None:
-        """Take another model into the scenario as one undo step called ``text``."""
-        scenario = replace(self.scenario, "model", model)
-        self._finish_and_push(with_fields(self._state, scenario=scenario, origin=model), text)
+    def use_model(self, scenario: Scenario, text: str) -> None:
+        """Take a scenario with another model as one undo step called ``text``; the preset stays open."""
+        self._finish_and_push(with_fields(self._state, scenario=scenario, origin=scenario.model), text)
 
-    def load(self, scenario: Scenario, text: str, *, name: str = "", origin: ModelSpec | None = None) -> None:
-        """Open another scenario as one undo step called ``text``; it counts as saved."""
-        self._finish_and_push(State(scenario, origin or scenario.model, name), text)
+    def load(self, state: State, text: str) -> None:
+        """Open something else as one undo step called ``text``; it counts as saved."""
+        self._finish_and_push(state, text)
         self.undo_stack.setClean()
 
-    def saved_as(self, name: str) -> None:
+    def saved_as(self, name: str, preset: str) -> None:
         """The open scenario was saved under that name: not a change of the scenario."""
         self.finish_gesture()
-        self._state = with_fields(self._state, name=name)
+        self._state = with_fields(self._state, name=name, preset=preset)
         top = self.undo_stack.command(self.undo_stack.index() - 1)
         if isinstance(top, _Change):
-            top.rename(name)
+            top.saved_as(name, preset)
         self.undo_stack.setClean()
+        self.changed.emit()
+
+    def renamed(self, name: str) -> None:
+        """The open preset is called otherwise now."""
+        self._state = with_fields(self._state, name=name)
         self.changed.emit()
 
     def finish_gesture(self) -> None:

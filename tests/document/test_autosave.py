@@ -6,6 +6,8 @@ from pytestqt.qtbot import QtBot
 
 from memgui.document.autosave import Autosave
 from memgui.document.document import Document, State
+from memgui.files.bounded import FileFault
+from memgui.spec import Message
 from tests.document.fakes import Estimator, scenario
 
 LENGTH = "training.sequence_length"
@@ -14,7 +16,7 @@ LENGTH = "training.sequence_length"
 class Disk:
     def __init__(self) -> None:
         self.written: list[State] = []
-        self.fault: OSError | None = None
+        self.fault: FileFault | None = None
 
     def write(self, state: State) -> None:
         if self.fault is not None:
@@ -50,13 +52,13 @@ def test_at_exit_it_writes_at_once(document: Document) -> None:
 
 
 def test_a_full_disk_is_told_once_and_tried_again(document: Document) -> None:
-    disk, told = Disk(), list[str]()
-    disk.fault = OSError(28, "No space left on device")
+    disk, told = Disk(), list[Message]()
+    disk.fault = FileFault("session.json", "{file} cannot be written: the disk is full.")
     autosave = Autosave(document, disk.write)
     autosave.failed.connect(told.append)
     autosave.flush()
     autosave.flush()
-    assert told == ["[Errno 28] No space left on device"]
+    assert told == [disk.fault.message]
     disk.fault = None
     autosave.flush()
     assert len(disk.written) == 1

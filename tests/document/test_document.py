@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from memgui.document.document import Document
+from memgui.document.document import Document, State
 from memgui.document.result import Result
 from memgui.spec import Issue, Message, ScenarioError, get, replace
 from tests.document.fakes import LLAMA, Estimator, scenario
@@ -101,7 +101,7 @@ def test_undo_says_where_to_look(document: Document) -> None:
     places: list[str] = []
     document.restored.connect(places.append)
     document.edit(LENGTH, 8)
-    document.load(scenario(task="inference"), "Open")
+    document.load(State(scenario(task="inference"), LLAMA), "Open")
     assert places == []
     document.undo_stack.undo()
     document.undo_stack.undo()
@@ -155,8 +155,7 @@ def test_default_and_changed_follow_the_loaded_model(document: Document) -> None
     document.edit("model.hidden_size", 8192)
     assert document.is_changed("model.hidden_size")
     assert document.default("model.hidden_size") == 4096
-    other = replace(scenario(), "model.hidden_size", 5120).model
-    document.use_model(other, "Model")
+    document.use_model(replace(scenario(), "model.hidden_size", 5120), "Model")
     assert not document.is_changed("model.hidden_size")
     document.undo_stack.undo()
     assert document.is_changed("model.hidden_size")
@@ -166,17 +165,17 @@ def test_default_and_changed_follow_the_loaded_model(document: Document) -> None
 def test_saving_makes_clean_and_keeps_the_name_through_redo(document: Document) -> None:
     document.edit(LENGTH, 8)
     assert not document.undo_stack.isClean()
-    document.saved_as("mine")
+    document.saved_as("mine", "user/mine")
     assert document.undo_stack.isClean()
     document.undo_stack.undo()
-    assert document.state.name == ""
+    assert (document.state.name, document.state.preset) == ("", "")
     document.undo_stack.redo()
-    assert document.state.name == "mine"
+    assert (document.state.name, document.state.preset) == ("mine", "user/mine")
     assert document.undo_stack.isClean()
 
 
 def test_loading_the_same_scenario_is_no_step(document: Document) -> None:
-    document.load(scenario(), "Open")
+    document.load(State(scenario(), LLAMA), "Open")
     assert document.undo_stack.count() == 0
     assert document.state.origin == LLAMA
 

@@ -1,0 +1,23 @@
+"""Something to tell the person without stopping them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memgui.spec import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One line of the window's notice bar.
+
+    ``severity``: ``info``, ``warning``, ``error``.  ``details`` are shown when asked for.
+    ``action`` is done by a button called ``action_text`` (an msgid, context ``"messages"``).
+    """
+
+    message: Message
+    severity: str = "info"
+    details: tuple[Message, ...] = ()
+    action_text: str = ""
+    action: Callable[[], None] | None = None
