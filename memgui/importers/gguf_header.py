@@ -196,7 +196,7 @@ class _Metadata:
 
 def _read_tensors(cursor: Cursor, count: int, metadata: dict[str, object]) -> list[TensorInfo]:
     alignment = metadata.get("general.alignment", 32)
-    if not isinstance(alignment, int) or alignment <= 0 or alignment & (alignment - 1):
+    if type(alignment) is not int or alignment <= 0 or alignment & (alignment - 1):
         raise FileFault(
             cursor.file.name,
             QT_TRANSLATE_NOOP("messages", "{file}: {where} is {value}; a power of two is allowed."),
