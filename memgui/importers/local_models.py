@@ -88,8 +88,9 @@ def _setting(environ: Mapping[str, str], name: str, home: Path) -> Path | None:
 
 
 def _existing(*folders: Path) -> list[Path]:
-    """Those of ``folders`` that are there, each once."""
-    return list({os.path.realpath(folder): folder for folder in folders if os.path.isdir(folder)}.values())
+    """Those of ``folders`` that are there, each once: one may be a link to another."""
+    found = {os.path.realpath(folder): folder for folder in reversed(folders) if os.path.isdir(folder)}
+    return list(reversed(found.values()))
 
 
 def _entries(folder: Path) -> list[Path]:
