@@ -1,0 +1,122 @@
+"""An estimate as people paste it: a few lines, a Markdown table, CSV.  English; exact bytes beside GiB."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from memgui.estimator.result import Estimate, Node
+
+GIB = 2**30
+
+
+def gib(size: int) -> str:
+    """``size`` bytes in GiB with two decimals, rounded in integers."""
+    hundredths = (abs(size) * 100 + GIB // 2) // GIB
+    return f"{'-' if size < 0 else ''}{hundredths // 100:,}.{hundredths % 100:02d} GiB"
+
+
+def as_lines(estimate: Estimate) -> str:
+    """The verdict and the eight components, for a terminal."""
+    rows = [(node.label, gib(node.bytes), f"{node.bytes:,}") for node in estimate.components]
+    rows.append(("Total", gib(estimate.peak_bytes), f"{estimate.peak_bytes:,}"))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [
+        f"{_subject(estimate)}: {_KINDS[estimate.verdict.kind]}. {estimate.verdict.reason.text}",
+        "",
+        *(f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows),
+        "",
+        f"Peak at: {estimate.peak_moment.label.text}",
+        f"Range: {gib(estimate.low_bytes)} to {gib(estimate.high_bytes)}",
+        f"Stands for: {estimate.version}",
+    ]
+    return "\n".join(lines)
+
+
+def as_markdown(estimate: Estimate) -> str:
+    """The breakdown as a Markdown table, two levels deep."""
+    lines = [
+        f"**{_subject(estimate)}**: {_KINDS[estimate.verdict.kind]}. {estimate.verdict.reason.text}",
+        "",
+        "| Part | Memory | Bytes | Formula |",
+        "| --- | ---: | ---: | --- |",
+    ]
+    for depth, path, node in _parts(estimate.components):
+        if depth < 2 and (node.bytes or depth == 0):
+            name = f"**{node.label}**" if depth == 0 else f"{path[0].label} · {node.label}"
+            formula = node.derivation.formula.replace("*", "·").replace("|", "\\|")
+            lines.append(f"| {_cell(name)} | {gib(node.bytes)} | {node.bytes:,} | {formula} |")
+    lines += [
+        f"| **Total** | {gib(estimate.peak_bytes)} | {estimate.peak_bytes:,} | |",
+        "",
+        f"Peak at: {estimate.peak_moment.label.text}. "
+        f"Range: {gib(estimate.low_bytes)} to {gib(estimate.high_bytes)}. Stands for: {estimate.version}.",
+    ]
+    lines += [f"- {message.text}" for message in estimate.assumptions]
+    return "\n".join(lines)
+
+
+def as_csv(estimate: Estimate) -> str:
+    """Every node of the breakdown, one a line; ``part`` is its path of keys, joined by ``/``."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("part", "label", "bytes", "formula", "source"))
+    for _, path, node in _parts(estimate.components):
+        key = "/".join(one.key for one in path)
+        writer.writerow((key, node.label, node.bytes, node.derivation.formula, node.derivation.source))
+    writer.writerow(("total", "Total", estimate.peak_bytes, "", estimate.version))
+    return text.getvalue().rstrip("\n")
+
+
+_KINDS = {
+    "fits": "fits",
+    "tight": "tight",
+    "does_not_fit": "does not fit",
+    "unknown": "unknown",
+}
+
+
+def _subject(estimate: Estimate) -> str:
+    scenario = estimate.scenario
+    many = f"{scenario.device.count} × " if scenario.device.count > 1 else ""
+    return f"{scenario.model.name or 'The model'}, {scenario.task}, on {many}{scenario.device.name}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _parts(
+    nodes: tuple[Node, ...], above: tuple[Node, ...] = ()
+) -> Iterator[tuple[int, tuple[Node, ...], Node]]:
+    for node in nodes:
+        path = (*above, node)
+        yield len(above), path, node
+        yield from _parts(node.children, path)
+
+
+def field_lines(fields: Iterable[Mapping[str, Any]]) -> str:
+    """The fields that :func:`memgui.planning.as_json.field_objects` lists, a few lines for each."""
+    return "\n".join(line for entry in fields for line in _field(entry))
+
+
+def _field(entry: Mapping[str, Any]) -> Iterator[str]:
+    unit = f", {entry['unit']}" if entry["unit"] else ""
+    yield f"{entry['path']}  ({entry['type']}{unit})"
+    if entry["choices"]:
+        yield f"    one of: {', '.join(entry['choices'])}{', or any other' if entry['open_choices'] else ''}"
+    if entry["minimum"] is not None:
+        most = "" if entry["maximum"] is None else f" to {entry['maximum']:,}"
+        yield f"    range: {entry['minimum']:,}{most or ' or more'}"
+    yield f"    default: {_default(entry['default'])}"
+    yield f"    {entry['meaning']}"
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None or value == "" else str(value)
