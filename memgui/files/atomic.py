@@ -56,6 +56,8 @@ def make_folder(path: StrPath) -> None:
     """The folder ``path`` and those above it, where they are missing; only the owner may enter new ones."""
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
+    except FileExistsError:  # a file stands in the way
+        raise write_fault(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))) from None
     except (OSError, ValueError) as error:
         raise write_fault(path, error) from error
 
@@ -192,7 +194,7 @@ _REASONS = {
     ),
     errno.ENOENT: QT_TRANSLATE_NOOP("messages", "{file} cannot be written: the folder {folder} is gone."),
     errno.ENOTDIR: QT_TRANSLATE_NOOP(
-        "messages", "{file} cannot be written: {folder} leads through something that is not a folder."
+        "messages", "{file} cannot be written in {folder}: something on that path is not a folder."
     ),
     errno.EISDIR: QT_TRANSLATE_NOOP(
         "messages", "{file} cannot be written in {folder}: a folder of that name is there."

@@ -136,7 +136,7 @@ def test_interruption_leaves_nothing(target: Path, monkeypatch: pytest.MonkeyPat
     ("path", "said"),
     [
         ("gone/a.json", "the folder .*gone is gone"),
-        ("a.json/b.json", "leads through something that is not a folder"),
+        ("a.json/b.json", "something on that path is not a folder"),
         ("x" * 300, "the name is longer than the file system allows"),
         ("folder", "a folder of that name is there"),
         ("nul\0", "cannot be written"),
