@@ -80,7 +80,8 @@ def run(name: str, target: Target, folder: Path, count: int, only: int | None) -
     print(
         f"{name}: {accepted + refused + failures:,} inputs from {len(target.seeds)} files: "
         f"{accepted:,} read, {refused:,} refused in {len(sentences)} different sentences, "
-        f"{failures} failures; slowest {slowest * 1e3:.0f} ms, growth {(peak() - before) / 2**20:.1f} MiB, {took:.0f} s in all",
+        f"{failures} failures; slowest {slowest * 1e3:.0f} ms, "
+        f"growth {(peak() - before) / 2**20:.1f} MiB, {took:.0f} s in all",
         flush=True,
     )
     return failures
