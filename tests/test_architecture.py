@@ -73,6 +73,7 @@ BANNED = {
 BANNED_CALLS = {"eval", "exec", "compile", "__import__"}
 BANNED_ATTRIBUTES = {"import_module", "allow_pickle"}
 
+MAKERS = {"format", "join", "replace"}  # methods that make a text which stands in no source
 MARKERS = {"tr": 0, "QT_TR_NOOP": 0, "QT_TRANSLATE_NOOP": 1, "translate": 1}  # name -> which argument is text
 
 
@@ -167,6 +168,12 @@ def dangerous(module: Module) -> Iterator[str]:
             yield module.says(call.lineno, "numpy's allow_pickle must not be used")
 
 
+def made(text: ast.expr) -> bool:
+    if isinstance(text, ast.Call):
+        return isinstance(text.func, ast.Attribute) and text.func.attr in MAKERS
+    return isinstance(text, ast.JoinedStr | ast.BinOp)
+
+
 def unmarkable(module: Module) -> Iterator[str]:
     """Texts that lupdate cannot read: it takes literals only, and an f-string as one that never matches."""
     for call in module.calls():
@@ -174,11 +181,10 @@ def unmarkable(module: Module) -> Iterator[str]:
         place = MARKERS.get(name)
         if place is None or (name == "translate" and len(call.args) < 2):  # str.translate(table)
             continue
-        for position, argument in enumerate(call.args):
-            made = isinstance(argument, ast.JoinedStr | ast.BinOp | ast.Call)
+        for argument in call.args[: place + 1]:
             literal = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
             # translate() may be given a text that was marked where it was written.
-            if position <= place and (made or (name != "translate" and not literal)):
+            if made(argument) or (name != "translate" and not literal):
                 yield module.says(argument.lineno, f"{name}() needs a literal; put values in afterwards")
 
 
@@ -234,6 +240,7 @@ def test_house_keeps_the_rule(rule: Callable[[Module], Iterator[str]]) -> None:
         (unmarkable, "gui/a.py", "self.tr('{} layers'.format(n))"),
         (unmarkable, "gui/a.py", "self.tr(label)"),
         (unmarkable, "gui/a.py", "QCoreApplication.translate('gui', f'{n} layers')"),
+        (unmarkable, "gui/a.py", "QCoreApplication.translate('gui', '{} layers'.format(n))"),
         (unmarkable, "spec/a.py", "QT_TRANSLATE_NOOP('fields', f'{n} layers')"),
         (unmarkable, "spec/a.py", "QT_TRANSLATE_NOOP(context, 'layers')"),
         (too_long, "gui/a.py", "\n" * (LONGEST_MODULE + 1)),
@@ -254,6 +261,7 @@ def test_rule_finds_the_fault(rule: Callable[[Module], Iterator[str]], file: str
         ("catalog/a.py", "from memgui import _resources\nimport json\nopen(_resources.root() / 'a')"),
         ("document/a.py", "from PySide6.QtCore import QObject\nfrom memgui import __version__"),
         ("gui/a.py", "self.tr('%n layers', '', count)\ndialog.exec()"),
+        ("gui/a.py", "QCoreApplication.translate('verdict', WORDS.get(kind, WORDS['unknown']))"),
         ("gui/a.py", "QCoreApplication.translate('fields', field.label)\ntext.translate({ord('a'): f'{b}'})"),
         ("cli.py", "def window():\n    from memgui import app"),
         ("__main__.py", "from memgui.cli import main"),
