@@ -38,7 +38,7 @@ class Target:
 def make_targets(folder: Path) -> dict[str, Target]:
     """The targets by name; ``folder`` is where the mutated files will lie, with what belongs beside them."""
     return {
-        "config": Target("config.json", _configs(), import_config, is_json=True),
+        "config": Target("config.json", config_files(), import_config, is_json=True),
         "safetensors": Target(
             "m.safetensors", _safetensors(folder), lambda path: _within(path, read_files([path])), True, True
         ),
@@ -64,7 +64,7 @@ def _read_presets(path: Path) -> object:
     return found
 
 
-def _configs() -> tuple[File, ...]:
+def config_files() -> tuple[File, ...]:
     """Configs of each kind of nesting; and, where they are at hand, the real ones."""
     dense: dict[str, object] = {
         "architectures": ["LlamaForCausalLM"],

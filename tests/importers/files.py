@@ -165,7 +165,9 @@ def gguf(
     return start + b"".join(entries) + b"".join(tensors)
 
 
-def gguf_llama(layers: int, hidden: int, inner: int, vocabulary: int, kind: int = 12) -> tuple[bytes, int]:
+def gguf_llama(
+    layers: int, hidden: int, inner: int, vocabulary: int, kind: int = 12, more: Sequence[bytes] = ()
+) -> tuple[bytes, int]:
     """The header of a quantised Llama with its tokenizer, and the size of the file it belongs to."""
     entries = [
         entry("general.architecture", 8, text("llama")),
@@ -192,5 +194,5 @@ def gguf_llama(layers: int, hidden: int, inner: int, vocabulary: int, kind: int 
         packing = GGML_TYPES[kind if len(shape) > 1 else 0]
         tensors.append(tensor(f"{name}.weight", shape, kind if len(shape) > 1 else 0, offset))
         offset += -(-(prod(shape) // packing.block * packing.block_bytes) // 32) * 32
-    header = gguf(entries, tensors)
+    header = gguf([*entries, *more], tensors)
     return header, -(-len(header) // 32) * 32 + offset
