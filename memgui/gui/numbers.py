@@ -28,7 +28,10 @@ class Numbers:
     @staticmethod
     def of(view: View) -> Numbers:
         """For the units chosen and the language the program now speaks."""
-        return Numbers(view.units, QLocale())
+        locale = QLocale()
+        if locale.language() is QLocale.Language.C:  # no language at all: it would not group
+            locale = QLocale(QLocale.Language.English)
+        return Numbers(view.units, locale)
 
     @property
     def unit_bytes(self) -> int:
@@ -109,6 +112,11 @@ class Numbers:
                 decimals = 2 if count < 10 * power else 1 if count < 100 * power else 0
                 return f"{self._scaled(count, power, decimals)} {sign}"
         return self.grouped(count)
+
+    def axis(self, figure: str) -> str:
+        """A plain English figure (``1,250.5``) in the language's groups and point."""
+        whole, point, rest = figure.replace(",", "").partition(".")
+        return self.grouped(int(whole)) + (self.locale.decimalPoint() + rest if point else "")
 
     def tokens(self, count: int) -> str:
         """Tokens on an axis: ``128k`` where that is exact, else every digit."""

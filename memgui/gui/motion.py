@@ -1,0 +1,71 @@
+"""Slices and bars ease to their new sizes in 120 ms; figures change at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QEasingCurve, QObject, QVariantAnimation
+from PySide6.QtWidgets import QStyle, QWidget
+
+from memgui.document.view_settings import ViewSettings
+
+DURATION_MS = 120
+
+
+class Eased(QObject):
+    """Named lengths on their way from what a widget showed to what it is to show.
+
+    A name that is new grows from 0, one that is gone shrinks to it.  Without motion (the person's
+    choice, the desktop's, or a widget that nobody sees) the new lengths stand at once.
+    """
+
+    def __init__(self, widget: QWidget, view: ViewSettings) -> None:
+        super().__init__(widget)
+        self._widget = widget
+        self._view = view
+        self._from: dict[str, float] = {}
+        self._to: dict[str, float] = {}
+        self._now: dict[str, float] = {}
+        self._run = QVariantAnimation(self)
+        self._run.setDuration(DURATION_MS)
+        self._run.setStartValue(0.0)
+        self._run.setEndValue(1.0)
+        self._run.setEasingCurve(QEasingCurve.Type.OutCubic)
+        self._run.valueChanged.connect(self._step)
+
+    @property
+    def now(self) -> Mapping[str, float]:
+        """The lengths to paint."""
+        return self._now
+
+    def go(self, lengths: Mapping[str, float]) -> None:
+        """Set out for new lengths."""
+        self._run.stop()
+        first = not self._to
+        self._from, self._to = dict(self._now), dict(lengths)
+        if first or self._still():
+            self._now = self._to
+        else:
+            self._run.start()
+        self._widget.update()
+
+    def stop(self) -> None:
+        """Be there at once."""
+        self._run.stop()
+        self._now = self._to
+
+    def _still(self) -> bool:
+        hint = QStyle.StyleHint.SH_Widget_Animation_Duration
+        widget = self._widget
+        return (
+            self._view.view.reduced_motion
+            or not widget.isVisible()
+            or widget.style().styleHint(hint, None, widget) == 0
+        )
+
+    def _step(self, done: float) -> None:
+        names = self._to if done >= 1.0 else {**self._from, **self._to}
+        self._now = {
+            name: self._from.get(name, 0.0) * (1.0 - done) + self._to.get(name, 0.0) * done for name in names
+        }
+        self._widget.update()

@@ -1,0 +1,332 @@
+"""Up to three chips at the right of the band, or the context ladder: what to do, how far it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+
+from memgui.gui.controls.frames import Ringed, outlined
+from memgui.gui.icons import paint_verdict
+from memgui.gui.theme import Look, Role
+from memgui.gui.verdict.sentence import verdict_word
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One thing to press: a change and what it comes to.  ``data`` is handed back when pressed."""
+
+    title: str
+    text: str
+    kind: str
+    tip: str = ""
+    data: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One rung of the ladder: a value, what it needs, and whether it is the present one."""
+
+    title: str
+    text: str
+    kind: str
+    tip: str = ""
+    current: bool = False
+    data: object = None
+
+
+class _Pressable(QAbstractButton, Ringed):
+    """What chips and cells share."""
+
+    radius = 6
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self.show_ring(self, event, Look.of(self).px(self.radius))
+        super().focusInEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self.drop_ring()
+        super().focusOutEvent(event)
+
+    def name(self, title: str, text: str, kind: str, tip: str) -> None:
+        word = verdict_word(kind)
+        self.setAccessibleName(
+            f"{title}, {text}" if word.lower() in text.lower() else f"{title}, {word}, {text}"
+        )
+        self.setToolTip(tip)
+
+
+class ChipButton(_Pressable):
+    """Verdict icon, title, and one line of figures."""
+
+    def __init__(self, chip: Chip, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.chip = chip
+        self.name(chip.title, chip.text, chip.kind, chip.tip)
+
+    def set_chip(self, chip: Chip) -> None:
+        """Say something else."""
+        if chip != self.chip:
+            self.chip = chip
+            self.name(chip.title, chip.text, chip.kind, chip.tip)
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = Look.of(self)
+        colours = look.colours
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        touched = self.underMouse() or self.isDown()
+        fill = colours.hover if touched else colours.raised
+        edge = colours.accent if self.isDown() else colours.secondary if touched else colours.border
+        outlined(painter, QRectF(self.rect()), look.px(self.radius), fill, edge)
+        middle = self.height() / 2
+        paint_verdict(painter, self.chip.kind, QPointF(look.px(22), middle), look.px(18), colours)
+        left = look.px(40)
+        room = self.width() - left - look.px(10)
+        side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        cut = Qt.TextElideMode.ElideRight
+        for text, role, weight, ink, shift in (
+            (self.chip.title, Role.BODY, 600, colours.text, -9),
+            (self.chip.text, Role.SMALL, 400, colours.secondary, 9),
+        ):
+            painter.setPen(ink)
+            painter.setFont(look.font(role, weight))
+            row = QRectF(left, middle + shift * look.scale - look.px(10), room + 2, look.px(20))
+            painter.drawText(row, side, look.metrics(role, weight).elidedText(text, cut, room))
+
+
+class MoreButton(_Pressable):
+    """``15 more``: the way to all of them."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._count = 0
+
+    def set_count(self, count: int) -> None:
+        """How many more there are."""
+        if count != self._count:
+            self._count = count
+            self.setAccessibleName(self.tr("{count} more").format(count=count))
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = Look.of(self)
+        colours = look.colours
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        touched = self.underMouse() or self.isDown()
+        edge = colours.secondary if touched else colours.border
+        outlined(painter, QRectF(self.rect()), look.px(6), colours.hover if touched else colours.raised, edge)
+        middle = self.height() / 2
+        across = Qt.AlignmentFlag.AlignCenter
+        painter.setPen(colours.text)
+        painter.setFont(look.font(Role.BODY, 600))
+        painter.drawText(QRectF(0, middle - look.px(19), self.width(), look.px(20)), across, str(self._count))
+        painter.setPen(colours.secondary)
+        painter.setFont(look.font(Role.SMALL))
+        painter.drawText(QRectF(0, middle - look.px(1), self.width(), look.px(20)), across, self.tr("more"))
+
+
+class _CellButton(_Pressable):
+    """One rung; its neighbours touch it."""
+
+    def __init__(self, cell: Cell, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.cell = cell
+        self.setCheckable(True)
+        self.setChecked(cell.current)
+        self.name(cell.title, cell.text, cell.kind, cell.tip)
+
+    def nextCheckState(self) -> None:
+        """Pressing does not move the outline: the next ladder does, once the value has changed."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = Look.of(self)
+        colours = look.colours
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        rect = QRectF(self.rect())
+        if self.cell.current:
+            outlined(painter, rect, look.px(5), colours.selected, colours.accent, 2)
+        elif self.underMouse() or self.isDown():
+            painter.fillRect(rect.adjusted(1, 1, -1, -1), colours.hover)
+        middle = self.height() / 2
+        painter.setPen(colours.text)
+        painter.setFont(look.font(Role.BODY, 600))
+        row = QRectF(0, middle - look.px(19), self.width(), look.px(20))
+        painter.drawText(row, Qt.AlignmentFlag.AlignCenter, self.cell.title)
+        icon = look.px(13)
+        wide = look.metrics(Role.SMALL).horizontalAdvance(self.cell.text)
+        left = (self.width() - icon - look.px(5) - wide) / 2
+        low = middle + look.px(9)
+        paint_verdict(painter, self.cell.kind, QPointF(left + icon / 2, low), icon, colours)
+        painter.setPen(colours.secondary)
+        painter.setFont(look.font(Role.SMALL))
+        row = QRectF(left + icon + look.px(5), low - look.px(10), wide + 2, look.px(20))
+        painter.drawText(row, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.cell.text)
+
+
+class ChipRow(QWidget):
+    """Holds chips, or a ladder with its caption, or nothing; they stand at its right end."""
+
+    pressed = Signal(object)
+    """``data`` of the chip or cell."""
+    more_requested = Signal()
+
+    WIDEST, NARROWEST, GAP = 232, 188, 8
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._chips: list[ChipButton] = []
+        self._cells: list[_CellButton] = []
+        self._caption = ""
+        self._hidden_count = 0
+        self._more = MoreButton(self)
+        self._more.hide()
+        self._more.clicked.connect(self.more_requested)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def set_chips(self, chips: Sequence[Chip], more: int = 0) -> None:
+        """Show up to three chips; ``more`` others stand behind the last one."""
+        self._drop_cells()
+        shown = list(chips)[:3]
+        for button, chip in zip(self._chips, shown, strict=False):
+            button.set_chip(chip)
+        while len(self._chips) > len(shown):
+            self._remove(self._chips.pop())
+        for chip in shown[len(self._chips) :]:
+            button = ChipButton(chip, self)
+            button.clicked.connect(self._tell_chip)
+            self._chips.append(button)
+        self._hidden_count = more + len(chips) - len(shown)
+        self.place()
+
+    def set_ladder(self, caption: str, cells: Sequence[Cell]) -> None:
+        """Show a ladder of values instead."""
+        if cells and caption == self._caption and [button.cell for button in self._cells] == list(cells):
+            return
+        self.set_chips(())
+        self._caption = caption
+        for cell in cells:
+            button = _CellButton(cell, self)
+            button.clicked.connect(self._tell_cell)
+            self._cells.append(button)
+        self.place()
+
+    def buttons(self) -> list[QAbstractButton]:
+        """What can be pressed now."""
+        return [button for button in (*self._chips, *self._cells, self._more) if not button.isHidden()]
+
+    def content_left(self) -> int:
+        """Where the leftmost thing begins; the row's width while it is empty."""
+        left = min((button.x() for button in self.buttons()), default=self.width())
+        return left - self._caption_room(Look.of(self), left)
+
+    def sizeHint(self) -> QSize:
+        look = Look.of(self)
+        return QSize(look.px(3 * self.WIDEST + 2 * self.GAP), look.px(48))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, Look.of(self).px(48))
+
+    def _tell_chip(self) -> None:
+        button = self.sender()
+        assert isinstance(button, ChipButton)
+        self.pressed.emit(button.chip.data)
+
+    def _tell_cell(self) -> None:
+        button = self.sender()
+        assert isinstance(button, _CellButton)
+        self.pressed.emit(button.cell.data)
+
+    def _drop_cells(self) -> None:
+        while self._cells:
+            self._remove(self._cells.pop())
+        self._caption = ""
+
+    @staticmethod
+    def _remove(button: QAbstractButton) -> None:
+        button.hide()
+        button.deleteLater()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.place()
+
+    def place(self) -> None:
+        """Lay everything out for the present width."""
+        look = Look.of(self)
+        if self._cells:
+            self._place_cells(look)
+        else:
+            self._place_chips(look)
+        self.update()
+
+    def _place_chips(self, look: Look) -> None:
+        gap, room = look.px(self.GAP), self.width()
+        fitting = min(len(self._chips), (room + gap) // (look.px(self.NARROWEST) + gap))
+        hidden = self._hidden_count + len(self._chips) - fitting
+        # A button of its own only where a chip had to give way; the whole list is a tab away anyhow.
+        more = look.px(64) if 0 < fitting < len(self._chips) else 0
+        if more:
+            while fitting and fitting * (look.px(self.NARROWEST) + gap) + more > room:
+                fitting -= 1
+                hidden += 1
+        self._more.setVisible(bool(more and fitting))
+        right = room
+        if more and fitting:
+            self._more.set_count(hidden)
+            self._more.setGeometry(right - more, 0, more, self.height())
+            right -= more + gap
+        width = min(look.px(self.WIDEST), (right + gap) // fitting - gap) if fitting else 0
+        for index, button in enumerate(self._chips):
+            button.setVisible(index < fitting)
+            button.setGeometry(right - (fitting - index) * (width + gap) + gap, 0, width, self.height())
+
+    def _place_cells(self, look: Look) -> None:
+        caption = self._caption_width(look)
+        room = self.width()
+        width = min(look.px(92), (room - caption - look.px(12)) // len(self._cells))
+        if width < look.px(60):
+            width = min(look.px(92), room // len(self._cells))
+        left = room - width * len(self._cells)
+        for index, button in enumerate(self._cells):
+            button.setVisible(width >= look.px(48))
+            button.setGeometry(left + index * width, 0, width, self.height())
+
+    def _caption_room(self, look: Look, left: int) -> int:
+        """What the caption takes before ``left``; 0 where it has no room."""
+        if not self._caption:
+            return 0
+        room = self._caption_width(look) + look.px(12)
+        return room if room <= left else 0
+
+    def _caption_width(self, look: Look) -> int:
+        lines = self._caption.split("\n")
+        return round(max(look.metrics(Role.SMALL).horizontalAdvance(line) for line in lines)) + 1
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if not self._cells or self._cells[0].isHidden():
+            return
+        look = Look.of(self)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        left = self._cells[0].x()
+        frame = QRectF(left, 0, self.width() - left, self.height())
+        outlined(painter, frame, look.px(6), look.colours.raised, look.colours.border)
+        for button in self._cells[1:]:
+            painter.fillRect(QRectF(button.x(), 1, 1, self.height() - 2), look.colours.hairline)
+        if self._caption_room(look, left):
+            painter.setPen(look.colours.secondary)
+            painter.setFont(look.font(Role.SMALL))
+            side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+            painter.drawText(QRectF(0, 0, left - look.px(12), self.height()), side, self._caption)
