@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from memgui.gui.controls import LineEdit
+from memgui.gui.controls import LineEdit, slim
 from memgui.gui.theme import Look, Role
 
 Index = QModelIndex | QPersistentModelIndex
@@ -150,6 +150,7 @@ class SearchPopup(QFrame):
         self.line.setAccessibleName(prompt)
         self.line.setClearButtonEnabled(False)
         self.list = QListView(self)
+        slim(self.list)
         self.list.setModel(self._rows)
         self.list.setItemDelegate(_Paint(self.list))
         self.list.setMouseTracking(True)

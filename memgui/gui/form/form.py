@@ -7,12 +7,12 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from memgui.document.document import Document
 from memgui.document.result import Result
 from memgui.document.selection import Selection
-from memgui.gui.controls import LineEdit, SegmentedSwitch, ToolButton
+from memgui.gui.controls import LineEdit, SegmentedSwitch, ToolButton, slim
 from memgui.gui.form.device_box import DeviceBox
 from memgui.gui.form.row import Row
 from memgui.gui.form.section import Section
@@ -85,20 +85,23 @@ class Form(QWidget):
         top.setSpacing(look.px(8))
         top.addWidget(self.task, 1)
         top.addWidget(self.find_button)
+        head = QVBoxLayout()
+        head.setContentsMargins(0, look.px(8), 0, look.px(8))
+        head.setSpacing(look.px(8))
+        head.addLayout(top)
         find = QHBoxLayout()
-        find.setContentsMargins(look.px(12), look.px(8), look.px(12), 0)
+        find.setContentsMargins(look.px(12), 0, look.px(12), 0)
         find.addWidget(self.find_line)
+        head.addLayout(find)
         self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, look.px(8), 0, 0)
+        self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
-        self._column.addLayout(top)
-        self._column.addLayout(find)
-        self._column.addSpacing(look.px(8))
+        self._column.addLayout(head)
 
     def _make_sections(self) -> None:
         self._scroll = QScrollArea(self)
         self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        slim(self._scroll)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         body = QWidget()

@@ -40,7 +40,7 @@ class More(QAbstractButton):
 
     def sizeHint(self) -> QSize:
         look = Look.of(self)
-        return QSize(look.px(120), look.px(28))
+        return QSize(look.px(120), look.px(24))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

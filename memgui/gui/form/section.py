@@ -121,7 +121,7 @@ class Section(QWidget):
         if self._body is None:
             self._body = QWidget(self)
             column = QVBoxLayout(self._body)
-            column.setContentsMargins(0, 0, 0, look.px(6))
+            column.setContentsMargins(0, 0, 0, look.px(2))
             column.setSpacing(0)
             column.addWidget(self.more)
             self._column.addWidget(self._body)

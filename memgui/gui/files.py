@@ -1,0 +1,144 @@
+"""What the window does with files, names and the clipboard: it asks, the library does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from memgui.document.notice import Notice
+from memgui.gui.context import AppContext
+from memgui.gui.name_bar import NameBar
+from memgui.planning.as_text import as_csv, as_lines, as_markdown
+from memgui.presets.codec import SUFFIX
+from memgui.presets.logs import diagnostics
+from memgui.spec import QT_TRANSLATE_NOOP, Message
+
+
+class Files(QObject):
+    """File dialogs (never modal to the program's own code), save names, copies."""
+
+    def __init__(self, context: AppContext, names: NameBar, window: QWidget) -> None:
+        super().__init__(window)
+        self._context = context
+        self._names = names
+        self._window = window
+
+    # -- opening and saving --------------------------------------------------------------------
+
+    def ask_open(self) -> None:
+        """Let the person choose a model's file or a preset."""
+        self._ask(
+            self.tr("Open a model or a preset"),
+            self.tr("Models and presets (*.json *.gguf *.safetensors);;All files (*)"),
+            self._context.library.open_path,
+        )
+
+    def ask_import(self) -> None:
+        """Let the person choose a file of presets."""
+        self._ask(
+            self.tr("Import presets"),
+            self.tr("Presets (*.memgui.json *.json)"),
+            self._context.library.import_file,
+        )
+
+    def ask_export(self) -> None:
+        """Let the person choose where the open preset is written for others."""
+        entry = self._context.library.open_entry()
+        if entry is None:
+            self._tell(Message(QT_TRANSLATE_NOOP("messages", "Save the set-up as a preset first.")))
+            return
+        dialog = self._dialog(self.tr("Export the open preset"), self.tr("Presets (*.memgui.json)"))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setDefaultSuffix(SUFFIX.removeprefix("."))
+        dialog.selectFile(entry.path.name)
+        dialog.fileSelected.connect(lambda path: self._context.library.export([entry], Path(path)))
+        dialog.open()
+
+    def save(self) -> None:
+        """Save over the open preset, or ask for a name."""
+        if not self._context.library.save():
+            self.ask_save_as()
+
+    def ask_save_as(self) -> None:
+        """Ask for the name of a new preset."""
+        state = self._context.document.state
+        self._names.ask(
+            self.tr("Save preset as"), state.name or state.scenario.model.name, self._context.library.save_as
+        )
+
+    def ask_save_model(self) -> None:
+        """Ask for the name of a model profile."""
+        self._names.ask(
+            self.tr("Save model profile as"),
+            self._context.document.scenario.model.name,
+            lambda name: self._context.library.save_as(name, model_only=True),
+        )
+
+    def open_text(self, text: str) -> None:
+        """Open a shared preset, a path, or a built-in model by name."""
+        text = text.strip().strip("\"'")
+        if not text:
+            self._tell(Message(QT_TRANSLATE_NOOP("messages", "The clipboard holds no text.")))
+        elif not self._context.library.open_text(text):
+            path = Path(text.removeprefix("file://"))
+            if len(text) < 4096 and "\n" not in text and (path.is_absolute() or text.startswith("~")):
+                self._context.library.open_path(path.expanduser())
+            else:
+                self._context.library.open_named(text[:200])
+
+    def _ask(self, title: str, filters: str, take: Callable[[Path], None]) -> None:
+        dialog = self._dialog(title, filters)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: take(Path(path)))
+        dialog.open()
+
+    def _dialog(self, title: str, filters: str) -> QFileDialog:
+        folder = self._context.library.settings.folder
+        dialog = QFileDialog(self._window, title, folder, filters)
+        dialog.finished.connect(dialog.deleteLater)
+        return dialog
+
+    # -- copying -------------------------------------------------------------------------------
+
+    def copy_verdict(self) -> None:
+        """The verdict as one line."""
+        estimate = self._context.document.settle().estimate
+        if estimate is not None:
+            self._copy(as_lines(estimate).splitlines()[0])
+
+    def copy_markdown(self) -> None:
+        """The breakdown as a Markdown table."""
+        estimate = self._context.document.settle().estimate
+        if estimate is not None:
+            self._copy(as_markdown(estimate))
+
+    def copy_csv(self) -> None:
+        """Every node of the breakdown as CSV."""
+        estimate = self._context.document.settle().estimate
+        if estimate is not None:
+            self._copy(as_csv(estimate))
+
+    def copy_share(self) -> None:
+        """The set-up as a line of text that memgui opens again."""
+        self._copy(self._context.library.shared_text())
+
+    def copy_diagnostics(self) -> None:
+        """Versions, paths and the log's end, for a report."""
+        screen = self._window.screen()
+        more = {
+            "Qt platform": QGuiApplication.platformName(),
+            "Screen": f"{screen.size().width()}x{screen.size().height()} at {screen.devicePixelRatio():g}",
+        }
+        self._copy(diagnostics(self._context.paths, more))
+
+    def _copy(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        self._tell(Message(QT_TRANSLATE_NOOP("messages", "Copied.")))
+
+    def _tell(self, message: Message) -> None:
+        self._context.library.told.emit(Notice(message))

@@ -1,0 +1,85 @@
+"""Searches models as one types: the person's profiles, files opened lately, the built-in ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QWidget
+
+from memgui.catalog import ModelEntry
+from memgui.document.library import Library
+from memgui.gui.numbers import Numbers
+from memgui.gui.search_popup import Item, SearchPopup
+from memgui.presets.entries import Entry, State
+
+translate = QCoreApplication.translate
+
+
+class ModelPicker:
+    """Opens a :class:`SearchPopup` over a field and hands what is taken to the library."""
+
+    def __init__(self, library: Library, numbers: Numbers, parent: QWidget) -> None:
+        self._library = library
+        self._numbers = numbers
+        prompt = translate("ModelPicker", "Search models by name, family or size")
+        self.popup = SearchPopup(self.items, prompt, parent)
+        self.popup.chosen.connect(self._take)
+
+    def items(self, text: str) -> list[Item]:
+        """What answers ``text``, best first within each group."""
+        words = text.casefold().split()
+        mine = translate("ModelPicker", "My presets")
+        recent = translate("ModelPicker", "Recent files")
+        found = [
+            Item(entry.name, self._kind(entry), entry.notes, entry, mine)
+            for entry in self._library.presets()
+            if entry.state is State.OK and all(word in entry.name.casefold() for word in words)
+        ]
+        found += [
+            Item(_short(path), "", path, Path(path), recent)
+            for path in self._library.recent_files()
+            if all(word in path.casefold() for word in words)
+        ]
+        found += [self._model(entry) for entry in self._library.catalog.search(text, limit=500)]
+        return found
+
+    def _kind(self, entry: Entry) -> str:
+        if entry.kind == "model":
+            return translate("ModelPicker", "model profile")
+        return translate("ModelPicker", "set-up")
+
+    def _model(self, entry: ModelEntry) -> Item:
+        model, numbers = entry.spec, self._numbers
+        facts = [
+            entry.name,
+            "",
+            translate("ModelPicker", "{count} parameters").format(count=numbers.grouped(entry.parameters)),
+            translate("ModelPicker", "{layers} layers, width {width}").format(
+                layers=model.num_hidden_layers, width=numbers.grouped(model.hidden_size)
+            ),
+            translate("ModelPicker", "{heads} heads, {shared} for keys and values").format(
+                heads=model.num_attention_heads, shared=model.num_key_value_heads
+            ),
+            translate("ModelPicker", "vocabulary {size}").format(size=numbers.grouped(model.vocab_size)),
+        ]
+        if model.max_position_embeddings:
+            longest = numbers.grouped(model.max_position_embeddings)
+            facts.append(translate("ModelPicker", "up to {tokens} tokens").format(tokens=longest))
+        facts += ["", translate("ModelPicker", "Source: {source}").format(source=entry.source)]
+        group = translate("ModelPicker", "Built-in models")
+        return Item(entry.title, numbers.parameters(entry.parameters), "\n".join(facts), entry, group)
+
+    def _take(self, value: object) -> None:
+        if isinstance(value, ModelEntry):
+            self._library.use_entry(value)
+        elif isinstance(value, Entry):
+            self._library.open_preset(value)
+        elif isinstance(value, Path):
+            self._library.open_path(value)
+
+
+def _short(path: str) -> str:
+    """A file by its name, a config.json by its folder too."""
+    parts = Path(path).parts
+    return "/".join(parts[-2:]) if len(parts) > 2 and parts[-1] == "config.json" else parts[-1]

@@ -1,0 +1,163 @@
+"""The rows of the presets panel: the person's presets, files opened lately, built-in models by family."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QStandardItem, QStandardItemModel
+
+from memgui.catalog import ModelEntry
+from memgui.document.library import Library
+from memgui.gui.texts import message_text
+from memgui.presets.entries import State
+
+translate = QCoreApplication.translate
+
+KIND = Qt.ItemDataRole.UserRole + 1
+VALUE = Qt.ItemDataRole.UserRole + 2
+COUNT = Qt.ItemDataRole.UserRole + 3
+VERDICT = Qt.ItemDataRole.UserRole + 4
+KEY = Qt.ItemDataRole.UserRole + 5
+"""What the row is called from one filling to the next, to keep open what was open."""
+
+MANY = 5
+"""Families with fewer models than this stand together under "More families"."""
+
+
+class Row(Enum):
+    """What a row is."""
+
+    HEADING = "heading"
+    FAMILY = "family"
+    PRESET = "preset"
+    FILE = "file"
+    MODEL = "model"
+    HINT = "hint"
+
+
+class PresetsModel(QStandardItemModel):
+    """Filled anew when something changed; some two hundred rows."""
+
+    def fill(self, library: Library, text: str) -> None:
+        """Show what answers ``text``; everything where it is empty."""
+        words = text.casefold().split()
+        self.clear()
+        self._presets(library, words)
+        self._files(library, words)
+        self._models(library, text)
+
+    def _presets(self, library: Library, words: list[str]) -> None:
+        entries = [entry for entry in library.presets() if _has(words, entry.name, entry.notes)]
+        heading = self._heading("presets", translate("Presets", "My presets"), len(entries))
+        for entry in entries:
+            row = _row(Row.PRESET, entry.name, entry, f"preset/{entry.key}")
+            row.setEditable(entry.writable)
+            row.setEnabled(entry.state is State.OK)
+            tip = entry.notes if entry.message is None else message_text(entry.message)
+            row.setToolTip(tip or entry.name)
+            heading.appendRow(row)
+        if not entries and not words:
+            heading.appendRow(_hint(translate("Presets", "None yet. Ctrl+S keeps the set-up you see.")))
+        self._append(heading, keep=not words)
+
+    def _files(self, library: Library, words: list[str]) -> None:
+        files = [path for path in library.recent_files() if _has(words, path)]
+        heading = self._heading("files", translate("Presets", "Recent files"), len(files))
+        for path in files:
+            parts = Path(path).parts
+            name = "/".join(parts[-2:]) if parts[-1] == "config.json" and len(parts) > 2 else parts[-1]
+            row = _row(Row.FILE, name, Path(path), f"file/{path}")
+            row.setToolTip(path)
+            heading.appendRow(row)
+        if not files and not words:
+            heading.appendRow(_hint(translate("Presets", "Files you open or drop appear here.")))
+        self._append(heading, keep=not words)
+
+    def _models(self, library: Library, text: str) -> None:
+        found = library.catalog.search(text, limit=1000) if text else library.catalog.models
+        heading = self._heading("models", translate("Presets", "Built-in models"), len(found))
+        if text:
+            for entry in found:
+                heading.appendRow(_model(entry))
+        else:
+            _by_family(heading, found)
+        self._append(heading, keep=not text)
+
+    def _heading(self, key: str, text: str, count: int) -> QStandardItem:
+        row = _row(Row.HEADING, text, None, f"heading/{key}")
+        row.setData(count, COUNT)
+        row.setData(f"{text}, {count}", Qt.ItemDataRole.AccessibleTextRole)
+        row.setSelectable(False)
+        return row
+
+    def _append(self, heading: QStandardItem, *, keep: bool) -> None:
+        if keep or heading.rowCount():
+            self.appendRow(heading)
+
+    def items(self) -> Iterable[QStandardItem]:
+        """Every row, parents before children."""
+        waiting = [self.invisibleRootItem()]
+        while waiting:
+            parent = waiting.pop(0)
+            for place in range(parent.rowCount()):
+                child = parent.child(place)
+                yield child
+                waiting.append(child)
+
+
+def _by_family(heading: QStandardItem, models: Iterable[ModelEntry]) -> None:
+    models = tuple(models)
+    sizes = Counter(entry.family for entry in models)
+    more = _family(translate("Presets", "More families"), sum(n for n in sizes.values() if n < MANY))
+    for family, count in sizes.items():
+        if count >= MANY:
+            row = _family(family, count)
+            for entry in models:
+                if entry.family == family:
+                    row.appendRow(_model(entry))
+            heading.appendRow(row)
+    for entry in models:
+        if sizes[entry.family] < MANY:
+            more.appendRow(_model(entry))
+    if more.rowCount():
+        heading.appendRow(more)
+
+
+def _family(name: str, count: int) -> QStandardItem:
+    row = _row(Row.FAMILY, name, None, f"family/{name}")
+    row.setData(count, COUNT)
+    row.setData(f"{name}, {count}", Qt.ItemDataRole.AccessibleTextRole)
+    row.setSelectable(False)
+    return row
+
+
+def _model(entry: ModelEntry) -> QStandardItem:
+    row = _row(Row.MODEL, entry.title, entry, f"model/{entry.name}")
+    row.setToolTip(entry.name)
+    return row
+
+
+def _hint(text: str) -> QStandardItem:
+    row = _row(Row.HINT, text, None, "")
+    row.setSelectable(False)
+    row.setFlags(Qt.ItemFlag.ItemIsEnabled)
+    return row
+
+
+def _row(kind: Row, text: str, value: Any, key: str) -> QStandardItem:
+    row = QStandardItem(text)
+    row.setEditable(False)
+    row.setData(kind, KIND)
+    row.setData(value, VALUE)
+    row.setData(key, KEY)
+    return row
+
+
+def _has(words: list[str], *texts: str) -> bool:
+    joined = " ".join(texts).casefold()
+    return all(word in joined for word in words)

@@ -1,0 +1,136 @@
+"""The tabs under the picture: each page is made when it is first shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+
+from memgui.gui.controls import ToolButton
+from memgui.gui.theme import Look, Role
+
+
+class TabBar(QTabBar):
+    """Texts with the chosen one underlined; Qt's keys."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setDrawBase(False)
+        self.setExpanding(False)
+        self.setUsesScrollButtons(True)
+        self.setElideMode(Qt.TextElideMode.ElideNone)
+        self.setMouseTracking(True)
+
+    def tabSizeHint(self, index: int) -> QSize:
+        look = Look.of(self)
+        width = look.metrics(Role.BODY, 600).horizontalAdvance(self.tabText(index))
+        return QSize(round(width) + look.px(24), look.px(36))
+
+    def minimumTabSizeHint(self, index: int) -> QSize:
+        return self.tabSizeHint(index)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = Look.of(self)
+        colours = look.colours
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        under = self.tabAt(self.mapFromGlobal(self.cursor().pos())) if self.underMouse() else -1
+        for index in range(self.count()):
+            rect = QRectF(self.tabRect(index))
+            chosen = index == self.currentIndex()
+            painter.setPen(colours.text if chosen or index == under else colours.secondary)
+            painter.setFont(look.font(Role.BODY, 600 if chosen else 400))
+            painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, self.tabText(index))
+            if chosen:
+                painter.fillRect(
+                    QRectF(rect.left() + look.px(8), rect.bottom() - 2, rect.width() - look.px(16), 2),
+                    colours.accent,
+                )
+            if chosen and self.hasFocus():
+                painter.setPen(QPen(colours.accent, 2))
+                painter.drawRoundedRect(rect.adjusted(3, 5, -3, -6), look.px(4), look.px(4))
+
+
+class Tabs(QWidget):
+    """A tab bar with pages under it and a button that spreads them over the picture above."""
+
+    expand_asked = Signal()
+    shown = Signal(str)
+    """Key of the page that came to front."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._keys: list[str] = []
+        self._factories: dict[str, Callable[[QWidget], QWidget]] = {}
+        self._pages: dict[str, QWidget] = {}
+        self.bar = TabBar(self)
+        self.bar.setAccessibleName(self.tr("Views"))
+        self.bar.currentChanged.connect(self._turn)
+        self.bar.tabBarDoubleClicked.connect(lambda index: self.expand_asked.emit())
+        self.expand = ToolButton("expand", self.tr("Expand"), self)
+        self.expand.clicked.connect(self.expand_asked)
+        self._stack = QStackedWidget(self)
+        look = Look.of(self)
+        top = QHBoxLayout()
+        top.setContentsMargins(look.px(8), 0, look.px(8), 0)
+        top.addWidget(self.bar, 1)
+        top.addWidget(self.expand)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(1)
+        column.addLayout(top)
+        column.addWidget(self._stack, 1)
+
+    def add(self, key: str, title: str, factory: Callable[[QWidget], QWidget]) -> None:
+        """Append a tab; ``factory`` makes its page when it first comes to front."""
+        self._keys.append(key)
+        self._factories[key] = factory
+        self.bar.addTab(title)
+
+    def page(self, key: str) -> QWidget | None:
+        """The page of a tab, if it was ever shown."""
+        return self._pages.get(key)
+
+    @property
+    def current(self) -> str:
+        """Key of the tab in front; empty where there is none."""
+        index = self.bar.currentIndex()
+        return self._keys[index] if index >= 0 else ""
+
+    def show_tab(self, key: str) -> None:
+        """Bring a tab to front; one that does not exist is ignored (an older memgui's setting)."""
+        if key in self._keys:
+            self.bar.setCurrentIndex(self._keys.index(key))
+            self._turn(self.bar.currentIndex())
+
+    def set_expanded(self, on: bool) -> None:
+        """Say on the button whether the tabs are spread."""
+        self.expand.set_icon_name("collapse" if on else "expand")
+        text = self.tr("Put the picture back") if on else self.tr("Expand over the picture")
+        self.expand.setToolTip(text)
+        self.expand.setAccessibleName(text)
+
+    def _turn(self, index: int) -> None:
+        if not self.isVisible() or not 0 <= index < len(self._keys):
+            return
+        key = self._keys[index]
+        if key not in self._pages:
+            page = self._pages[key] = self._factories[key](self._stack)
+            self._stack.addWidget(page)
+        self._stack.setCurrentWidget(self._pages[key])
+        self.shown.emit(key)
+
+    def showEvent(self, event: object) -> None:
+        self._turn(self.bar.currentIndex())
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if event.position().y() < self.bar.height():
+            self.expand_asked.emit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = Look.of(self)
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), look.colours.base)
+        painter.fillRect(0, self.bar.height(), self.width(), 1, look.colours.hairline)
