@@ -6,6 +6,7 @@ type is refused, never replaced by a default.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -63,7 +64,12 @@ class Config:
     """
 
     def __init__(
-        self, stated: JsonObject, model_type: str, report: Report, behind: ClassDefaults | None = None
+        self,
+        stated: JsonObject,
+        model_type: str,
+        report: Report,
+        behind: ClassDefaults | None = None,
+        derived: Mapping[str, int] | None = None,
     ) -> None:
         self.stated = stated
         self.model_type = model_type
@@ -71,10 +77,15 @@ class Config:
         found = behind if behind is not None else class_defaults(model_type)
         self.known = found is not None
         self.behind = found or ClassDefaults()
+        self.derived = derived or {}
 
     def states(self, key: str, *synonyms: str) -> bool:
         """Whether the file gives a value (not ``null``) under one of the names."""
         return any(self.stated.value.get(name) is not None for name in self._names(key, synonyms))
+
+    def states_text(self, key: str) -> bool:
+        """Whether the file gives a text under ``key``, where other files give a number."""
+        return isinstance(self.stated.value.get(key), str)
 
     def count(self, key: str, *synonyms: str, default: int | None = None) -> int:
         """A whole number, within what the model's field of that name allows."""
@@ -91,6 +102,23 @@ class Config:
             return value if isinstance(value, int) else None
         low, high = self._range(key)
         return self.stated.integer_or_none(name, low, high, null=self._may_be_null(key, synonyms))
+
+    def count_or_auto(self, key: str, automatic: int) -> int:
+        """A whole number, or ``automatic`` where the file (or the class) says ``"auto"`` or nothing."""
+        stated = self.stated.value.get(key, self._default(key, ()))
+        if stated is None or stated == "auto":
+            self._stated_name(key, ())
+            self.stated.note_read(key)
+            return automatic
+        return self.count(key)
+
+    def integer_or_none(self, key: str) -> int | None:
+        """A whole number that may be negative (``-1`` often stands for "none")."""
+        name = self._stated_name(key, ())
+        if name is None:
+            value = self._assumed(key, (), None, null=True)
+            return value if isinstance(value, int) else None
+        return self.stated.integer_or_none(name, -_LARGEST, _LARGEST, null=self._may_be_null(key, ()))
 
     def flag(self, key: str, *synonyms: str, default: bool | None = None) -> bool:
         """``true`` or ``false``; ``null`` counts as ``false`` where the class lets it stand."""
@@ -139,6 +167,11 @@ class Config:
             return tuple(default) if isinstance(default, list) else ()
         return self.stated.integers(name, 0, _LARGEST)
 
+    def items(self, key: str, *synonyms: str) -> list[object]:
+        """A list of anything; empty where it is absent or ``null``."""
+        name = self._stated_name(key, synonyms)
+        return [] if name is None else self.stated.array_or_none(name, null=True) or []
+
     def within(self, key: str, model_type: str = "", behind: ClassDefaults | None = None) -> Config:
         """The object under ``key`` (an empty one where it is absent or ``null``)."""
         inner = self.stated.child_or_none(key, null=True)
@@ -147,6 +180,10 @@ class Config:
         elif key not in self.report.understood:
             self.report.understood.append(self.stated.at(key))
         return Config(inner, model_type, self.report, behind or ClassDefaults())
+
+    def with_default(self, key: str, value: int) -> Config:
+        """The same object, with ``value`` (which the caller worked out) where it does not state ``key``."""
+        return Config(self.stated, self.model_type, self.report, self.behind, {**self.derived, key: value})
 
     def refuse(self, key: str, template: str, **args: str | int | float) -> NoReturn:
         """Raise a fault about ``key``."""
@@ -176,8 +213,10 @@ class Config:
         return None
 
     def _assumed(self, key: str, synonyms: tuple[str, ...], default: Any, null: bool = False) -> Any:
+        if key in self.derived:
+            return self.derived[key]
         value = self._default(key, synonyms)
-        if value is not None:
+        if value is not None and not key.startswith("_"):
             self.report.assume(
                 CLASS_DEFAULT,
                 key=self.stated.at(key),

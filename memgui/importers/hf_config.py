@@ -12,31 +12,13 @@ from memgui.importers.config_reader import SYNONYMS, Config, Report
 from memgui.importers.families import FAMILIES, Fields
 from memgui.importers.nearest import nearest
 from memgui.importers.quantization import Quantization, quantization
+from memgui.importers.silent import is_silent
 from memgui.importers.strict_json import JsonObject, load_object, shown
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
 
 INNER_TEXT: Final = ("text_config", "llm_config", "language_config", "thinker_config", "text_model_config")
 """Where models of several senses keep the configuration of their language model."""
-
-SILENT: Final = frozenset(
-    {
-        *("architectures", "auto_map", "transformers_version", "_name_or_path", "use_cache", "model_type"),
-        *("bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "cls_token_id", "unk_token_id"),
-        *(
-            "initializer_range",
-            "rms_norm_eps",
-            "layer_norm_eps",
-            "layer_norm_epsilon",
-            "norm_eps",
-            "init_std",
-        ),
-        *("rope_theta", "rope_scaling", "rope_parameters", "pretraining_tp", "torch_dtype", "dtype"),
-        *("output_attentions", "output_hidden_states", "return_dict", "id2label", "label2id"),
-        *("tokenizer_class", "task_specific_params", "gradient_checkpointing", "is_encoder_decoder"),
-    }
-)
-"""Keys that are known and say nothing about memory."""
 
 
 class Imported(msgspec.Struct, frozen=True):
@@ -100,11 +82,9 @@ def _imported(file: JsonObject, name: str) -> Imported:
     dtype = file.string_or_none("torch_dtype", null=True) or file.string_or_none("dtype", null=True)
     model = _model({**fields, "name": name, "model_type": model_type}, file)
     understood = tuple(dict.fromkeys(report.understood))
-    for key in SILENT:
-        body.note_read(key)
-        file.note_read(key)
     found = quantization(file)
-    return Imported(model, understood, tuple(report.assumed), file.unread(), found, dtype)
+    ignored = tuple(path for path in file.unread() if not any(map(is_silent, path.split("."))))
+    return Imported(model, understood, tuple(report.assumed), ignored, found, dtype)
 
 
 def _language_model(file: JsonObject, report: Report) -> tuple[JsonObject, str]:

@@ -69,6 +69,10 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     final_logit_softcapping: float | None = None
     cached_key_value_heads: int | None = None
 
+    # how attention is written
+    softmax_in_fp32: bool = True
+    query_scaling: bool = False
+
     # windows
     sliding_window: int | None = None
     attention_chunk_size: int | None = None
@@ -120,6 +124,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     # encoders: what they read, and what is shared
     is_decoder: bool = True
+    pooler: bool = False
     type_vocab_size: int = 0
     num_hidden_groups: int = 0
     position_buckets: int = 0

@@ -12,7 +12,6 @@ Keys that say nothing about memory (token ids, initialisers, epsilons, losses) a
 
 import dataclasses
 import json
-import re
 import types
 import typing
 from importlib import import_module
@@ -20,15 +19,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[2] / "resources" / "catalog" / "class_defaults.json"
+from memgui.importers.silent import is_silent
 
-SILENT = re.compile(
-    r"(_token_id|_token_index|_token_ids|_eps|_epsilon|_std|_std_factor|_coef|(?<!rotary)_factor|_scale|_multiplier|_loss"
-    r"|_noise|_alpha|_beta|_scheme|_floor|_theta)$"
-    r"|^(init|summary_|mask_|apply_spec|num_beams|max_length|output_|return_dict|problem_type|id2label|label2id"
-    r"|architectures|transformers_version|dtype|use_cache|chunk_size_feed_forward|initializer|rescale|pretraining_tp"
-    r"|ctc_|diversity|gradient_checkpointing|time_step_m|norm_topk|scoring|topk_method|z_loss|early_stopping)"
-)
+TARGET = Path(__file__).parents[2] / "resources" / "catalog" / "class_defaults.json"
 
 
 def plain(value: Any) -> bool:
@@ -55,7 +48,7 @@ def declared(config_class: Any) -> dict[str, Any]:
         value = field.default
         if value is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
             value = field.default_factory()
-        if value is dataclasses.MISSING or SILENT.search(field.name) or not plain(value):
+        if value is dataclasses.MISSING or is_silent(field.name) or not plain(value):
             continue
         defaults[field.name] = value
         if value is not None and nullable(field.type):
@@ -80,7 +73,7 @@ def table() -> dict[str, Any]:
 
 def main() -> None:
     rows = table()
-    lines = [json.dumps({"source": f"Transformers {version('transformers')}, declared defaults"})[1:-1]]
+    lines = [json.dumps({"source": f"Transformers {version('transformers')}"})[1:-1]]
     lines += [
         f"{json.dumps(model_type)}: {json.dumps(row, separators=(',', ':'))}"
         for model_type, row in rows.items()

@@ -7,7 +7,30 @@ projections) and reads what the file or the class's defaults say of the rest.
 
 from __future__ import annotations
 
-from memgui.importers.families import gpt, llama
+from memgui.importers.families import (
+    encoder,
+    encoder_decoder,
+    experts,
+    falcon,
+    gemma,
+    gpt,
+    hybrid,
+    latent,
+    llama,
+)
 from memgui.importers.families.registry import FAMILIES, Describe, Fields
 
-__all__ = ["FAMILIES", "Describe", "Fields", "gpt", "llama"]
+__all__ = [
+    "FAMILIES",
+    "Describe",
+    "Fields",
+    "encoder",
+    "encoder_decoder",
+    "experts",
+    "falcon",
+    "gemma",
+    "gpt",
+    "hybrid",
+    "latent",
+    "llama",
+]

@@ -9,9 +9,12 @@ from memgui.importers.families.parts import (
     dropouts,
     ffn_width,
     mixers,
+    rotary,
     stated_layers,
     window_behind_switch,
+    window_by_layers,
     window_everywhere,
+    window_size,
 )
 from memgui.importers.families.registry import Fields, family
 
@@ -23,7 +26,8 @@ def llama(c: Config) -> Fields:
     bias = c.flag("attention_bias", "bias", default=False)
     return {
         **fields,
-        **dropouts(c),
+        **dropouts(c, "attention"),
+        **rotary(c, fields["head_dim"]),
         "intermediate_size": ffn_width(c, fields),
         "hidden_act": activation(c),
         "attention_bias": bias,
@@ -56,10 +60,11 @@ def qwen3(c: Config) -> Fields:
 def smollm3(c: Config) -> Fields:
     """Llama; some layers go without rotation, which changes no size."""
     fields = llama(c)
-    window = c.count_or_none("sliding_window") if c.flag("use_sliding_window", default=False) else None
+    on = c.flag("use_sliding_window", default=False)
+    window = window_size(c)
     layers = stated_layers(c, "layer_types", fields["num_hidden_layers"])
     c.counts("no_rope_layers")
-    return {**fields, **({"sliding_window": window, **mixers(layers)} if window else {})}
+    return {**fields, **({"sliding_window": window, **mixers(layers)} if on and window else {})}
 
 
 @family("phi3")
@@ -67,10 +72,58 @@ def phi3(c: Config) -> Fields:
     """Llama with query, key and value from one projection, and gate and up from one."""
     return {
         **llama(c),
+        **dropouts(c, "attention", "hidden"),
+        **window_everywhere(c),
         "fused_qkv": True,
         "fused_gate_up": True,
-        "attention_bias": False,
-        "attention_output_bias": False,
-        "mlp_bias": False,
-        **window_everywhere(c),
     }
+
+
+@family("granite")
+def granite(c: Config) -> Fields:
+    """Llama with fixed factors on embedding, scores, residuals and logits."""
+    return llama(c)
+
+
+@family("olmo")
+def olmo(c: Config) -> Fields:
+    """Llama with LayerNorms that have no weights."""
+    return {**llama(c), "norm": "plain_layer_norm"}
+
+
+@family("olmo2")
+def olmo2(c: Config) -> Fields:
+    """Norms on the output of each half, and over all queries and all keys."""
+    return {**llama(c), "norm": "rms_norm_fp32", "norm_placement": "post_branch", "qk_norm": "full"}
+
+
+@family("olmo3")
+def olmo3(c: Config) -> Fields:
+    """OLMo 2 with a window in three of four layers."""
+    fields = olmo2(c)
+    return {**fields, **window_by_layers(c, fields["num_hidden_layers"], 4)}
+
+
+@family("exaone4")
+def exaone4(c: Config) -> Fields:
+    """Norms on the output of each half and on each query and key head; windows where stated."""
+    fields = {**llama(c), "norm_placement": "post_branch", "qk_norm": "head"}
+    return {**fields, **window_by_layers(c, fields["num_hidden_layers"], 4)}
+
+
+@family("glm")
+def glm(c: Config) -> Fields:
+    """Gate and up from one projection; biases on query, key and value; half of each head rotated."""
+    fields = llama(c)
+    return {
+        **fields,
+        **rotary(c, fields["head_dim"], 0.5),
+        "attention_output_bias": False,
+        "fused_gate_up": True,
+    }
+
+
+@family("glm4")
+def glm4(c: Config) -> Fields:
+    """GLM with norms before and after each half."""
+    return {**glm(c), "norm_placement": "sandwich"}

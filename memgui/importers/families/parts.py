@@ -1,26 +1,36 @@
-"""What descriptions have in common: dimensions, windows, patterns of layers, activations."""
+"""What descriptions have in common: dimensions, windows, patterns of layers, experts, dropouts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from memgui.importers.config_reader import Config
 from memgui.importers.families.registry import Fields
 from memgui.spec.messages import QT_TRANSLATE_NOOP
-
-MOST_LAYERS = 100_000
 
 ACTIVATIONS = {
     "swish": "silu",
     "gelu_fast": "gelu_new",
     "gelu_python": "gelu",
     "gelu_tanh": "gelu_pytorch_tanh",
+    "gelu_pytorch": "gelu",
+    "gelu_accurate": "gelu_new",
 }
 """Other names of activations."""
 
+ATTENTION = {
+    "full_attention": "full_attention",
+    "sliding_attention": "sliding_attention",
+    "chunked_attention": "chunked_attention",
+    "attention": "full_attention",
+    "global": "full_attention",
+    "local": "sliding_attention",
+}
+"""Names that configurations give to layers with attention."""
+
 
 def dimensions(c: Config) -> Fields:
-    """The sizes every decoder states.  ``head_dim`` defaults to an even share of the hidden size."""
+    """The sizes every model states.  ``head_dim`` defaults to an even share of the hidden size."""
     hidden, heads = c.count("hidden_size"), c.count("num_attention_heads")
     return {
         "vocab_size": c.count("vocab_size"),
@@ -31,6 +41,24 @@ def dimensions(c: Config) -> Fields:
         "head_dim": c.count_or_none("head_dim") or share(c, hidden, heads),
         "max_position_embeddings": c.count("max_position_embeddings", default=0),
         "tie_word_embeddings": c.flag("tie_word_embeddings", default=False),
+    }
+
+
+def without_attention(c: Config) -> Fields:
+    """Sizes of a model that has no attention at all: one head as wide as the model stands for it."""
+    hidden = c.count("hidden_size")
+    return {
+        "vocab_size": c.count("vocab_size"),
+        "hidden_size": hidden,
+        "num_hidden_layers": c.count("num_hidden_layers"),
+        "num_attention_heads": 1,
+        "num_key_value_heads": 1,
+        "head_dim": hidden,
+        "intermediate_size": 0,
+        "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),
+        "position_embedding": "none",
+        "mlp_layer_types": ("none",),
+        "dropouts": (),
     }
 
 
@@ -54,19 +82,36 @@ def ffn_width(c: Config, fields: Fields) -> int:
     return c.count_or_none("intermediate_size") or 4 * int(fields["hidden_size"])
 
 
-def activation(c: Config) -> str:
+def activation(c: Config, default: str = "silu") -> str:
     """The feed-forward layer's activation by its common name."""
-    name = c.text("hidden_act", default="silu")
+    name = c.text("hidden_act", default=default)
     return ACTIVATIONS.get(name, name)
 
 
-def dropouts(c: Config) -> Fields:
-    """The model's own dropout probabilities."""
+def dropouts(c: Config, *places: str) -> Fields:
+    """The places where the family's code has a dropout, and the model's own probabilities there."""
     return {
-        "hidden_dropout": c.ratio("hidden_dropout"),
-        "attention_dropout": c.ratio("attention_dropout"),
-        "embedding_dropout": c.ratio("embedding_dropout"),
+        "dropouts": places,
+        **{
+            f"{place}_dropout": c.ratio(f"{place}_dropout")
+            for place in ("hidden", "attention", "embedding")
+            if place in places
+        },
     }
+
+
+def rotary(c: Config, head_dim: int, default: float = 1.0) -> Fields:
+    """The part of each head that is rotated, where it is not the whole."""
+    part = c.number_or_none("partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_percent")
+    if part is None:
+        part = c.within("rope_parameters").number_or_none("partial_rotary_factor")
+    part = default if part is None else part
+    if not 0 <= part <= 1:
+        c.refuse(
+            "partial_rotary_factor",
+            QT_TRANSLATE_NOOP("messages", "{file}: {where} is {value}; a number from 0 to 1 is allowed."),
+        )
+    return {} if part == 1 else {"rotary_dim": int(head_dim * part)}
 
 
 def rhythm(layers: Sequence[str]) -> tuple[str, ...]:
@@ -77,8 +122,13 @@ def rhythm(layers: Sequence[str]) -> tuple[str, ...]:
     return tuple(layers)
 
 
-def stated_layers(c: Config, key: str, layers: int, *synonyms: str) -> tuple[str, ...]:
-    """A list with one entry for each layer, or nothing; entries beyond the last layer are left out."""
+def stated_layers(
+    c: Config, key: str, layers: int, *synonyms: str, kinds: Mapping[str, str] = ATTENTION
+) -> tuple[str, ...]:
+    """A list with one entry for each layer, in our names, or nothing.
+
+    Entries beyond the last layer are left out; a kind that nobody described is refused.
+    """
     found = c.texts(key, *synonyms)
     if found and len(found) < layers:
         c.refuse(
@@ -90,7 +140,17 @@ def stated_layers(c: Config, key: str, layers: int, *synonyms: str) -> tuple[str
             count=len(found),
             layers=layers,
         )
-    return found[:layers]
+    for kind in found:
+        if kind not in kinds:
+            c.refuse(
+                key,
+                QT_TRANSLATE_NOOP(
+                    "messages", "{file}: {where} holds the layer kind {kind}; known here are {known}."
+                ),
+                kind=kind[:40],
+                known=", ".join(kinds),
+            )
+    return tuple(kinds[kind] for kind in found[:layers])
 
 
 def mixers(layers: Sequence[str]) -> Fields:
@@ -99,18 +159,73 @@ def mixers(layers: Sequence[str]) -> Fields:
     return {} if pattern in ((), ("full_attention",)) else {"layer_types": pattern}
 
 
+def feed_forwards(sparse: Sequence[bool]) -> Fields:
+    """The pattern of feed-forward kinds; nothing where every layer has experts."""
+    if all(sparse):
+        return {}
+    return {"mlp_layer_types": rhythm(["sparse" if one else "dense" for one in sparse])}
+
+
+def every(period: int, layers: int) -> list[bool]:
+    """Whether each layer is the last of its period: of period 4, layers 3 and 7."""
+    return [period > 0 and (i + 1) % period == 0 for i in range(layers)]
+
+
+def window_size(c: Config, key: str = "sliding_window") -> int | None:
+    """A window in tokens, or ``None`` where there is none (absent, ``null``, 0 or negative)."""
+    window = c.integer_or_none(key)
+    return window if window and window > 0 else None
+
+
 def window_everywhere(c: Config) -> Fields:
     """A ``sliding_window`` that, where stated, every layer has (Mistral, Phi-3)."""
-    window = c.count_or_none("sliding_window")
+    window = window_size(c)
     return {"sliding_window": window, "layer_types": ("sliding_attention",)} if window else {}
+
+
+def window_by_layers(c: Config, layers: int, period: int) -> Fields:
+    """A ``sliding_window`` in the layers that ``layer_types`` names, else in all but each ``period``-th.
+
+    ``sliding_window_pattern`` is a period, or (EXAONE) letters of it: ``LLLG``.
+    """
+    window = window_size(c)
+    stated = stated_layers(c, "layer_types", layers)
+    if c.states_text("sliding_window_pattern"):
+        letters = c.text("sliding_window_pattern") or "G"
+        full_ones = [letters[i % len(letters)] == "G" for i in range(layers)]
+    else:
+        full_ones = every(c.count_or_none("sliding_window_pattern") or period, layers)
+    computed = ["full_attention" if full else "sliding_attention" for full in full_ones]
+    return {"sliding_window": window, **mixers(stated or computed)} if window else {}
 
 
 def window_behind_switch(c: Config, layers: int) -> Fields:
     """Qwen 2 and 3: ``use_sliding_window`` turns windows on, for the layers from ``max_window_layers`` on."""
-    window = c.count_or_none("sliding_window") if c.flag("use_sliding_window", default=False) else None
+    on = c.flag("use_sliding_window", default=False)
+    window = window_size(c)
     stated = stated_layers(c, "layer_types", layers)
-    if not window:
-        return {}
     first = c.count("max_window_layers", default=layers)
+    if not on or not window:
+        return {}
     computed = ["full_attention" if i < first else "sliding_attention" for i in range(layers)]
     return {"sliding_window": window, **mixers(stated or computed)}
+
+
+def experts(c: Config, width: int | None = None) -> Fields:
+    """Routed experts; ``width`` is their inner width where ``moe_intermediate_size`` does not say it."""
+    return {
+        "num_experts": c.count("num_experts"),
+        "num_experts_per_tok": c.count("num_experts_per_tok"),
+        "moe_intermediate_size": c.count("moe_intermediate_size") if width is None else width,
+    }
+
+
+def shared_experts(number: int, width: int, gate: bool = False) -> Fields:
+    """Experts that every token goes through."""
+    if not number or not width:
+        return {}
+    return {
+        "n_shared_experts": number,
+        "shared_expert_intermediate_size": width,
+        **({"shared_expert_gate": True} if gate else {}),
+    }

@@ -44,6 +44,21 @@ def _two_stacks(scenario: Scenario) -> bool:
     return scenario.model.num_encoder_layers > 0
 
 
+ATTENTION: tuple[Field, ...] = (
+    flag(
+        "softmax_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Softmax in fp32"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Eager attention computes its probabilities in fp32, then casts them back."
+        ),
+    ),
+    flag(
+        "query_scaling",
+        QT_TRANSLATE_NOOP("fields", "Scaled queries"),
+        QT_TRANSLATE_NOOP("fields", "Queries are scaled before attention instead of the scores within it."),
+    ),
+)
+
 EXPERTS: tuple[Field, ...] = (
     size(
         "num_experts",
@@ -256,6 +271,12 @@ ENCODER: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Decoder"),
         QT_TRANSLATE_NOOP("fields", "Tokens see only those before them, and a cache can be kept."),
     ),
+    flag(
+        "pooler",
+        QT_TRANSLATE_NOOP("fields", "Pooler"),
+        QT_TRANSLATE_NOOP("fields", "A dense layer over the first token stands on top of the layers."),
+        applies=_encoder,
+    ),
     size(
         "type_vocab_size",
         QT_TRANSLATE_NOOP("fields", "Segment types"),
@@ -338,4 +359,4 @@ TWO_STACKS: tuple[Field, ...] = (
     ),
 )
 
-FIELDS: tuple[Field, ...] = (*EXPERTS, *LATENT, *STATE_SPACE, *RECURRENT, *ENCODER, *TWO_STACKS)
+FIELDS: tuple[Field, ...] = (*ATTENTION, *EXPERTS, *LATENT, *STATE_SPACE, *RECURRENT, *ENCODER, *TWO_STACKS)

@@ -1,0 +1,170 @@
+"""Encoders: BERT and its likes, and the vision transformer."""
+
+from __future__ import annotations
+
+from memgui.importers.config_reader import Config
+from memgui.importers.families.parts import (
+    activation,
+    dimensions,
+    dropouts,
+    ffn_width,
+    mixers,
+    stated_layers,
+)
+from memgui.importers.families.registry import Fields, family
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+
+IMAGE_CLASSES = 1000
+
+
+def head(c: Config, usual: str, pooler: bool = False) -> Fields:
+    """What stands on top: nothing (but a pooler, where the family has one) under a bare ``…Model``."""
+    bare = any(name.endswith("Model") for name in c.texts("architectures"))
+    return {"head": "base", "pooler": pooler} if bare else {"head": usual}
+
+
+@family("bert", "electra", "xlm-roberta", "camembert")
+def bert(c: Config) -> Fields:
+    """Norms after each sum, learned positions and segments, biases everywhere."""
+    fields = dimensions(c)
+    hidden = fields["hidden_size"]
+    found = {
+        **fields,
+        **dropouts(c, "attention", "hidden"),
+        "dropouts": ("attention", "hidden", "embedding"),
+        **head(c, "masked", pooler=True),
+        "is_decoder": False,
+        "intermediate_size": ffn_width(c, fields),
+        "hidden_act": activation(c, "gelu"),
+        "gated_mlp": False,
+        "norm": "layer_norm",
+        "norm_placement": "post",
+        "final_norm": False,
+        "embedding_norm": True,
+        "position_embedding": "learned",
+        "attention_bias": True,
+        "attention_output_bias": True,
+        "softmax_in_fp32": False,
+        "mlp_bias": True,
+        "type_vocab_size": c.count("type_vocab_size", default=0),
+        "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),
+    }
+    width = c.count_or_none("embedding_size")
+    return {
+        **found,
+        "embedding_size": width if width != hidden else None,
+        "embedding_dropout": found["hidden_dropout"],
+    }
+
+
+@family("roberta")
+def roberta(c: Config) -> Fields:
+    """BERT; the first positions belong to padding and are counted in ``max_position_embeddings``."""
+    return bert(c)
+
+
+@family("albert")
+def albert(c: Config) -> Fields:
+    """BERT with a narrow embedding, and layers that share their weights."""
+    return {**bert(c), "num_hidden_groups": c.count("num_hidden_groups", default=1)}
+
+
+@family("deberta-v2")
+def deberta(c: Config) -> Fields:
+    """Disentangled attention: distances in buckets, with an embedding of their own that layers share."""
+    fields = bert(c)
+    buckets = c.integer_or_none("position_buckets") or 0
+    longest = fields["max_position_embeddings"]
+    return {
+        **fields,
+        "pooler": False,
+        "position_embedding": "disentangled",
+        "position_buckets": buckets if buckets > 0 else longest,
+    }
+
+
+@family("modernbert")
+def modernbert(c: Config) -> Fields:
+    """Norms before each half without bias, rotary positions, GeGLU, a window in two of three layers."""
+    fields = dimensions(c)
+    layers = fields["num_hidden_layers"]
+    period = c.count("global_attn_every_n_layers", default=3)
+    stated = stated_layers(c, "layer_types", layers)
+    computed = ["full_attention" if i % max(period, 1) == 0 else "sliding_attention" for i in range(layers)]
+    bias = c.flag("attention_bias", default=False)
+    return {
+        **fields,
+        **mixers(stated or computed),
+        **dropouts(c, "attention", "embedding"),
+        "dropouts": ("attention", "hidden", "embedding"),
+        "hidden_dropout": c.ratio("mlp_dropout"),
+        **head(c, "masked"),
+        "is_decoder": False,
+        "sliding_window": c.count("local_attention", default=128),
+        "intermediate_size": ffn_width(c, fields),
+        "hidden_act": activation(c, "gelu"),
+        "norm": "layer_norm",
+        "norm_bias": c.flag("norm_bias", default=False),
+        "first_norm": False,
+        "embedding_norm": True,
+        "fused_qkv": True,
+        "fused_gate_up": True,
+        "attention_bias": bias,
+        "attention_output_bias": bias,
+        "mlp_bias": c.flag("mlp_bias", default=False),
+        "lm_head_bias": c.flag("decoder_bias", default=True),
+        "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),
+    }
+
+
+@family("vit")
+def vit(c: Config) -> Fields:
+    """Patches of an image as tokens, norms before each half, a head over classes."""
+    hidden, heads = c.count("hidden_size"), c.count("num_attention_heads")
+    bias = c.flag("qkv_bias", default=True)
+    image, patch = c.count("image_size"), c.count("patch_size")
+    if not patch or image < patch:
+        c.refuse(
+            "patch_size",
+            QT_TRANSLATE_NOOP(
+                "messages", "{file}: {where} is {value}; a whole number from 1 to {image} is allowed."
+            ),
+            image=image,
+        )
+    top = head(c, "image", pooler=True)
+    classes = c.count_or_none("num_labels") or len(c.within("id2label").stated.value)
+    if not classes and top["head"] == "image":
+        classes = IMAGE_CLASSES
+        c.assume(
+            QT_TRANSLATE_NOOP(
+                "messages", "num_labels is not stated; {value} is assumed, the classes of ImageNet."
+            ),
+            value=classes,
+        )
+    return {
+        **dropouts(c, "attention", "hidden"),
+        "dropouts": ("attention", "hidden", "embedding"),
+        "embedding_dropout": c.ratio("hidden_dropout"),
+        **top,
+        "is_decoder": False,
+        "vocab_size": max(classes, 1),
+        "hidden_size": hidden,
+        "num_hidden_layers": c.count("num_hidden_layers"),
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads,
+        "head_dim": c.count_or_none("head_dim") or hidden // heads,
+        "intermediate_size": c.count("intermediate_size"),
+        "max_position_embeddings": (image // patch) ** 2 + 1,
+        "hidden_act": activation(c, "gelu"),
+        "gated_mlp": False,
+        "norm": "layer_norm",
+        "position_embedding": "learned",
+        "attention_bias": bias,
+        "attention_output_bias": True,
+        "mlp_bias": True,
+        "lm_head_bias": True,
+        "image_size": image,
+        "patch_size": patch,
+        "num_channels": c.count("num_channels"),
+        "num_labels": classes,
+    }

@@ -1,0 +1,183 @@
+"""Mixtures of experts on top of attention as Llama, Qwen or GPT write it."""
+
+from __future__ import annotations
+
+from memgui.importers.config_reader import Config
+from memgui.importers.families.llama import llama, qwen3
+from memgui.importers.families.parts import (
+    dimensions,
+    dropouts,
+    every,
+    experts,
+    feed_forwards,
+    mixers,
+    rotary,
+    shared_experts,
+    stated_layers,
+    window_by_layers,
+    window_everywhere,
+    window_size,
+)
+from memgui.importers.families.registry import Fields, family
+
+
+@family("mixtral")
+def mixtral(c: Config) -> Fields:
+    """Every layer's feed-forward is experts of ``intermediate_size``."""
+    fields = llama(c)
+    return {**fields, **window_everywhere(c), **experts(c, fields["intermediate_size"])}
+
+
+@family("phimoe")
+def phimoe(c: Config) -> Fields:
+    """Mixtral with LayerNorms and biases in attention and head."""
+    return {**mixtral(c), "norm": "layer_norm", "lm_head_bias": c.flag("lm_head_bias", default=False)}
+
+
+@family("olmoe")
+def olmoe(c: Config) -> Fields:
+    """Norms over all queries and all keys; every layer has experts of ``intermediate_size``."""
+    fields = llama(c)
+    return {**fields, **experts(c, fields["intermediate_size"]), "qk_norm": "full"}
+
+
+@family("granitemoe")
+def granitemoe(c: Config) -> Fields:
+    """Granite; every layer has experts of ``intermediate_size``."""
+    fields = llama(c)
+    return {**fields, **experts(c, fields["intermediate_size"])}
+
+
+@family("minimax_m2")
+def minimax_m2(c: Config) -> Fields:
+    """Norms over all queries and all keys; the router's balance is a buffer."""
+    fields = llama(c)
+    part = c.count_or_none("rotary_dim")
+    return {
+        **fields,
+        **experts(c, fields["intermediate_size"]),
+        **({"rotary_dim": part} if part else {}),
+        "qk_norm": "full" if c.flag("use_qk_norm", default=True) else "none",
+        "router_correction_bias": True,
+    }
+
+
+def sparse_by_step(c: Config, layers: int) -> Fields:
+    """Qwen: experts in each ``decoder_sparse_step``-th layer, but in none of ``mlp_only_layers``."""
+    step = c.count("decoder_sparse_step", default=1)
+    dense = set(c.counts("mlp_only_layers"))
+    return feed_forwards([last and i not in dense for i, last in enumerate(every(step, layers))])
+
+
+@family("qwen2_moe")
+def qwen2_moe(c: Config) -> Fields:
+    """Qwen 2 with routed experts and a gated shared one."""
+    fields = llama(c)
+    layers = fields["num_hidden_layers"]
+    on = c.flag("use_sliding_window", default=False)
+    window = window_size(c)
+    stated = stated_layers(c, "layer_types", layers)
+    first = c.count("max_window_layers", default=layers)
+    computed = ["sliding_attention" if not i % 2 and i < first else "full_attention" for i in range(layers)]
+    return {
+        **fields,
+        **experts(c),
+        **shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True),
+        **sparse_by_step(c, layers),
+        **({"sliding_window": window, **mixers(stated or computed)} if on and window else {}),
+        "attention_bias": c.flag("qkv_bias", default=True),
+        "attention_output_bias": False,
+    }
+
+
+@family("qwen3_moe")
+def qwen3_moe(c: Config) -> Fields:
+    """Qwen 3 with routed experts."""
+    fields = qwen3(c)
+    return {**fields, **experts(c), **sparse_by_step(c, fields["num_hidden_layers"])}
+
+
+def first_dense(c: Config, layers: int, dense: int) -> Fields:
+    """The first ``dense`` layers have no experts; beyond them each ``moe_layer_freq``-th has."""
+    frequency = c.count("moe_layer_freq", default=1) or 1
+    return feed_forwards([i >= dense and i % frequency == 0 for i in range(layers)])
+
+
+@family("glm4_moe")
+def glm4_moe(c: Config) -> Fields:
+    """GLM 4.5: the first layers are dense; shared experts; half of each head rotated."""
+    fields = llama(c)
+    width = c.count("moe_intermediate_size")
+    return {
+        **fields,
+        **experts(c),
+        **shared_experts(c.count("n_shared_experts"), width),
+        **first_dense(c, fields["num_hidden_layers"], c.count("first_k_dense_replace")),
+        **rotary(c, fields["head_dim"], 0.5),
+        "attention_output_bias": False,
+        "qk_norm": "head" if c.flag("use_qk_norm", default=False) else "none",
+        "router_correction_bias": True,
+    }
+
+
+@family("gpt_oss")
+def gpt_oss(c: Config) -> Fields:
+    """Biases everywhere, sinks, a clamped SwiGLU, a window in every second layer."""
+    fields = llama(c)
+    return {
+        **fields,
+        **experts(c, fields["intermediate_size"]),
+        **window_by_layers(c, fields["num_hidden_layers"], 2),
+        "norm": "rms_norm_fp32",
+        "hidden_act": "swiglu_clamped",
+        "attention_sinks": True,
+        "softmax_in_fp32": False,
+        "mlp_bias": True,
+        "router_bias": True,
+    }
+
+
+@family("llama4_text")
+def llama4(c: Config) -> Fields:
+    """Experts with a shared one in some layers, wide dense ones in the others; attention in chunks."""
+    fields = llama(c)
+    layers, width = fields["num_hidden_layers"], fields["intermediate_size"]
+    step = c.count("interleave_moe_layer_step", default=1)
+    sparse = set(c.counts("moe_layers")) or {i for i, last in enumerate(every(step, layers)) if last}
+    chunk = c.count_or_none("attention_chunk_size")
+    rotated = c.counts("no_rope_layers") or tuple(
+        int(not last) for last in every(c.count("no_rope_layer_interval", default=4), layers)
+    )
+    computed = ["chunked_attention" if chunk and one else "full_attention" for one in rotated[:layers]]
+    return {
+        **fields,
+        **experts(c, width),
+        **shared_experts(1, width),
+        **feed_forwards([i in sparse for i in range(layers)]),
+        **mixers(stated_layers(c, "layer_types", layers) or computed),
+        "attention_chunk_size": chunk,
+        "intermediate_size": c.count("intermediate_size_mlp", default=width),
+        "softmax_in_fp32": False,
+        "qk_norm": "plain" if c.flag("use_qk_norm", default=True) else "none",
+    }
+
+
+@family("dbrx")
+def dbrx(c: Config) -> Fields:
+    """LayerNorms without bias; attention and experts have objects of their own in the file."""
+    attention, feed_forward = c.within("attn_config"), c.within("ffn_config")
+    fields = dimensions(c)
+    width = feed_forward.count("ffn_hidden_size", default=3584)
+    return {
+        **fields,
+        **dropouts(c, "hidden"),
+        **experts(feed_forward, width),
+        "num_key_value_heads": attention.count("kv_n_heads", default=1),
+        "dropouts": ("attention", "hidden"),
+        "attention_dropout": attention.ratio("attn_pdrop"),
+        "intermediate_size": width,
+        "hidden_act": feed_forward.within("ffn_act_fn").text("name", default="silu"),
+        "norm": "layer_norm",
+        "norm_bias": False,
+        "fused_qkv": True,
+    }

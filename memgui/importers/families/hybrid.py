@@ -1,0 +1,219 @@
+"""State spaces and other recurrences, alone or among attention layers."""
+
+from __future__ import annotations
+
+from memgui.importers.config_reader import Config
+from memgui.importers.families.experts import qwen3_moe
+from memgui.importers.families.llama import llama
+from memgui.importers.families.parts import (
+    ATTENTION,
+    every,
+    experts,
+    feed_forwards,
+    mixers,
+    rotary,
+    shared_experts,
+    stated_layers,
+    without_attention,
+)
+from memgui.importers.families.registry import Fields, family
+
+LIGHTNING = {**ATTENTION, "linear_attention": "lightning_attention"}
+DELTA = {**ATTENTION, "linear_attention": "gated_delta_net"}
+GRIFFIN = {"recurrent": "rg_lru", "attention": "sliding_attention"}
+
+
+@family("mamba")
+def mamba(c: Config) -> Fields:
+    """Mamba-1 layers and nothing else."""
+    fields = without_attention(c)
+    hidden = fields["hidden_size"]
+    expanded = c.count("expand", default=2) * hidden
+    return {
+        **fields,
+        "layer_types": ("mamba",),
+        "mamba_d_ssm": c.count_or_none("intermediate_size", "d_inner") or expanded,
+        "mamba_d_state": c.count("state_size"),
+        "mamba_d_conv": c.count("conv_kernel"),
+        "mamba_dt_rank": c.count_or_auto("time_step_rank", -(-hidden // 16)),
+        "mamba_conv_bias": c.flag("use_conv_bias", default=True),
+        "mamba_proj_bias": c.flag("use_bias", default=False),
+    }
+
+
+@family("falcon_mamba")
+def falcon_mamba(c: Config) -> Fields:
+    """Mamba-1 with norms without weights on time step, input and output maps."""
+    return {**mamba(c), "mamba_inner_norm": "plain_selection"}
+
+
+@family("mamba2")
+def mamba2(c: Config) -> Fields:
+    """Mamba-2 layers and nothing else."""
+    fields = without_attention(c)
+    return {
+        **fields,
+        "layer_types": ("mamba2",),
+        "mamba_d_ssm": c.count("expand", default=2) * fields["hidden_size"],
+        "mamba_d_state": c.count("state_size"),
+        "mamba_d_conv": c.count("conv_kernel"),
+        "mamba_n_heads": c.count("num_heads"),
+        "mamba_d_head": c.count("head_dim"),
+        "mamba_n_groups": c.count("n_groups"),
+        "mamba_chunk_size": c.count("chunk_size"),
+        "mamba_conv_bias": c.flag("use_conv_bias", default=True),
+        "mamba_proj_bias": c.flag("use_bias", default=False),
+        "mamba_inner_norm": "gated",
+    }
+
+
+def _mamba2_beside_attention(c: Config, hidden: int) -> Fields:
+    """Mamba-2's sizes under the names that Bamba, Falcon-H1 and Granite 4 use."""
+    heads = c.count("mamba_n_heads")
+    if c.states("mamba_d_ssm") or not c.states("mamba_d_head") or c.states_text("mamba_d_head"):
+        width = c.count_or_none("mamba_d_ssm") or c.count("mamba_expand", default=2) * hidden
+        head = c.count_or_auto("mamba_d_head", width // max(heads, 1))
+    else:  # the class's default width does not know of these heads
+        head = c.count("mamba_d_head")
+        width = heads * head
+    return {
+        "mamba_d_ssm": width,
+        "mamba_d_state": c.count("mamba_d_state"),
+        "mamba_d_conv": c.count("mamba_d_conv"),
+        "mamba_n_heads": heads,
+        "mamba_d_head": head,
+        "mamba_n_groups": c.count("mamba_n_groups"),
+        "mamba_chunk_size": c.count("mamba_chunk_size"),
+        "mamba_conv_bias": c.flag("mamba_conv_bias", default=True),
+        "mamba_proj_bias": c.flag("mamba_proj_bias", default=False),
+    }
+
+
+@family("bamba")
+def bamba(c: Config) -> Fields:
+    """Mamba-2 in most layers, attention in those of ``attn_layer_indices``; a feed-forward in each."""
+    fields = llama(c)
+    attention = set(c.counts("attn_layer_indices"))
+    layers = ["full_attention" if i in attention else "mamba2" for i in range(fields["num_hidden_layers"])]
+    return {
+        **fields,
+        **_mamba2_beside_attention(c, fields["hidden_size"]),
+        **rotary(c, fields["head_dim"], 0.5),
+        **mixers(layers),
+        "mamba_inner_norm": "gated",
+    }
+
+
+@family("falcon_h1")
+def falcon_h1(c: Config) -> Fields:
+    """Attention and Mamba-2 side by side in every layer."""
+    fields = llama(c)
+    bias = c.flag("projectors_bias", default=False)
+    return {
+        **fields,
+        **_mamba2_beside_attention(c, fields["hidden_size"]),
+        "mamba_proj_bias": c.flag("mamba_proj_bias", default=False) or bias,
+        "layer_types": ("attention_mamba2",),
+        "mamba_inner_norm": "gated" if c.flag("mamba_rms_norm", default=False) else "none",
+    }
+
+
+@family("jamba")
+def jamba(c: Config) -> Fields:
+    """Mamba-1 with attention once in a period, experts in every second layer; no positions."""
+    fields = llama(c)
+    hidden, layers = fields["hidden_size"], fields["num_hidden_layers"]
+    period, offset = c.count("attn_layer_period"), c.count("attn_layer_offset")
+    expert_period, expert_offset = c.count("expert_layer_period"), c.count("expert_layer_offset")
+    kinds = ["full_attention" if i % max(period, 1) == offset else "mamba" for i in range(layers)]
+    return {
+        **fields,
+        **experts(c, fields["intermediate_size"]),
+        **feed_forwards([i % max(expert_period, 1) == expert_offset for i in range(layers)]),
+        **mixers(kinds),
+        "position_embedding": "none",
+        "mamba_d_ssm": c.count("mamba_expand") * hidden,
+        "mamba_d_state": c.count("mamba_d_state"),
+        "mamba_d_conv": c.count("mamba_d_conv"),
+        "mamba_dt_rank": c.count_or_auto("mamba_dt_rank", -(-hidden // 16)),
+        "mamba_conv_bias": c.flag("mamba_conv_bias", default=True),
+        "mamba_proj_bias": c.flag("mamba_proj_bias", default=False),
+        "mamba_inner_norm": "selection",
+    }
+
+
+@family("minimax")
+def minimax(c: Config) -> Fields:
+    """Lightning attention with full attention once in a period, experts in every layer."""
+    fields = llama(c)
+    layers = fields["num_hidden_layers"]
+    stated = stated_layers(c, "layer_types", layers, kinds=LIGHTNING)
+    computed = ["lightning_attention" if last else "full_attention" for last in every(2, layers)]
+    return {**fields, **experts(c, fields["intermediate_size"]), **mixers(stated or computed)}
+
+
+def _delta_net(c: Config, fields: Fields) -> Fields:
+    """Qwen3-Next and 3.5: gated delta nets, gated attention once in a period, Gemma's norm."""
+    layers = fields["num_hidden_layers"]
+    period = c.count("full_attention_interval", default=4)
+    stated = stated_layers(c, "layer_types", layers, kinds=DELTA)
+    computed = ["full_attention" if last else "gated_delta_net" for last in every(period, layers)]
+    return {
+        **mixers(stated or computed),
+        **rotary(c, fields["head_dim"], 0.25),
+        "norm": "gemma_rms_norm",
+        "qk_norm": "head",
+        "attention_output_gate": True,
+        "linear_num_key_heads": c.count("linear_num_key_heads"),
+        "linear_num_value_heads": c.count("linear_num_value_heads"),
+        "linear_key_head_dim": c.count("linear_key_head_dim"),
+        "linear_value_head_dim": c.count("linear_value_head_dim"),
+        "linear_conv_kernel_dim": c.count("linear_conv_kernel_dim"),
+    }
+
+
+@family("qwen3_5_text")
+def qwen3_5(c: Config) -> Fields:
+    """Dense feed-forwards between delta nets and gated attention."""
+    fields = llama(c)
+    return {**fields, **_delta_net(c, fields)}
+
+
+@family("qwen3_next")
+def qwen3_next(c: Config) -> Fields:
+    """Routed experts and a gated shared one."""
+    fields = qwen3_moe(c)
+    shared = shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True)
+    return {**fields, **shared, **_delta_net(c, fields)}
+
+
+@family("qwen3_5_moe_text")
+def qwen3_5_moe(c: Config) -> Fields:
+    """Qwen 3.5 with routed experts and a gated shared one in every layer."""
+    c = c.with_default("intermediate_size", 0)
+    fields = llama(c)
+    shared = shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True)
+    return {**fields, **experts(c), **shared, **_delta_net(c, fields)}
+
+
+@family("recurrent_gemma")
+def recurrent_gemma(c: Config) -> Fields:
+    """Griffin: gated linear recurrences, and attention in a window once in a period."""
+    fields = llama(c)
+    layers, hidden = fields["num_hidden_layers"], fields["hidden_size"]
+    pattern = c.texts("block_types", "_block_types") or ("recurrent", "recurrent", "attention")
+    kinds = [GRIFFIN.get(pattern[i % len(pattern)], "rg_lru") for i in range(layers)]
+    return {
+        **fields,
+        **rotary(c, fields["head_dim"], 0.5),
+        **mixers(kinds),
+        "intermediate_size": fields["intermediate_size"] // 2,
+        "sliding_window": c.count("attention_window_size"),
+        "norm": "gemma_rms_norm",
+        "mlp_bias": True,
+        "attention_output_bias": True,
+        "final_logit_softcapping": c.number_or_none("logits_soft_cap"),
+        "lru_width": c.count_or_none("lru_width") or hidden,
+        "conv1d_width": c.count("conv1d_width"),
+        "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),
+    }

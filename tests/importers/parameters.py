@@ -1,0 +1,175 @@
+"""A second, independent count of a description's parameters, by the formula of each kind of layer.
+
+It shares nothing with the estimator, so that either finds the other's slips, and shows that a
+description is complete: every weight of the model follows from its fields.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from memgui.spec import ModelSpec
+from memgui.spec.model import pattern_at
+
+Parts = Counter[str]
+
+
+def count(m: ModelSpec) -> dict[str, int]:
+    """Parameters (elements) by part, named as in the truth tables; tied weights once."""
+    parts: Parts = Counter()
+    _inputs(m, parts)
+    for i in range(m.num_hidden_groups or m.num_hidden_layers):
+        mixer = pattern_at(m.layer_types, i, "full_attention")
+        feed_forward = pattern_at(m.mlp_layer_types, i, "sparse" if m.num_experts else "dense")
+        _mixer(m, mixer, parts, m.num_attention_heads, m.num_key_value_heads)
+        if m.num_encoder_layers:
+            _attention(m, parts, m.num_attention_heads, m.num_key_value_heads)
+        _feed_forward(m, feed_forward, parts)
+        norms = (mixer != "none") + (feed_forward != "none")
+        norms *= 2 if m.norm_placement == "sandwich" else 1
+        norms = {"none": norms, "one_norm": 1, "two_norms": 2}[m.parallel_block]
+        norms += (m.num_encoder_layers > 0) - (i == 0 and not m.first_norm)
+        parts["norm"] += norms * _norm(m, m.hidden_size)
+    _encoder(m, parts)
+    if m.final_norm:
+        parts["norm"] += _norm(m, m.hidden_size)
+    _head(m, parts)
+    return {part: number for part, number in parts.items() if number}
+
+
+def _norm(m: ModelSpec, width: int) -> int:
+    if m.norm == "plain_layer_norm":
+        return 0
+    return width * (2 if m.norm == "layer_norm" and m.norm_bias else 1)
+
+
+def _inputs(m: ModelSpec, parts: Parts) -> None:
+    h, width = m.hidden_size, m.embedding_size or m.hidden_size
+    if m.patch_size:
+        parts["embedding"] += m.patch_size**2 * m.num_channels * h + 2 * h
+    else:
+        parts["embedding"] += m.vocab_size * width
+    if m.position_embedding == "learned" and not m.num_encoder_layers:
+        at = h if m.is_decoder else width
+        parts["position_embedding"] += (m.max_position_embeddings + m.position_offset) * at
+    if m.position_embedding == "disentangled":
+        parts["position_embedding"] += 2 * m.position_buckets * h
+        parts["norm"] += _norm(m, h)
+    if m.embedding_size:
+        parts["embedding_projection"] += 2 * width * h if m.is_decoder else width * h + h
+    parts["token_type_embedding"] += m.type_vocab_size * width
+    if m.embedding_norm and not m.num_encoder_layers:
+        parts["embedding"] += _norm(m, h if m.is_decoder else width)
+
+
+def _mixer(m: ModelSpec, kind: str, parts: Parts, heads: int, shared: int) -> None:
+    h = m.hidden_size
+    if kind.endswith("attention") and kind != "lightning_attention":
+        _attention(m, parts, heads, shared)
+    elif kind == "lightning_attention":
+        q = heads * m.head_dim
+        parts["attention"] += 5 * q * h
+        parts["norm"] += q
+    elif kind == "mamba":
+        width, state, rank = m.mamba_d_ssm, m.mamba_d_state, m.mamba_dt_rank
+        parts["mixer"] += 3 * width * h + width * (m.mamba_d_conv + m.mamba_conv_bias)
+        parts["mixer"] += width * (rank + 2 * state) + width * (rank + 1) + width * (state + 1)
+        parts["mixer"] += (2 * width + h) * m.mamba_proj_bias
+        parts["mixer"] += (rank + 2 * state) * (m.mamba_inner_norm == "selection")
+    elif kind in ("mamba2", "attention_mamba2"):
+        mixed = m.mamba_d_ssm + 2 * m.mamba_n_groups * m.mamba_d_state
+        into = m.mamba_d_ssm + mixed + m.mamba_n_heads
+        parts["mixer"] += into * h + m.mamba_d_ssm * h + mixed * (m.mamba_d_conv + m.mamba_conv_bias)
+        parts["mixer"] += 3 * m.mamba_n_heads + (into + h) * m.mamba_proj_bias
+        parts["mixer"] += m.mamba_d_ssm * (m.mamba_inner_norm == "gated")
+        if kind == "attention_mamba2":
+            _attention(m, parts, heads, shared)
+    elif kind in ("gated_delta_net", "kda"):
+        k = m.linear_num_key_heads * m.linear_key_head_dim
+        v = m.linear_num_value_heads * m.linear_value_head_dim
+        many = m.linear_num_value_heads
+        parts["mixer"] += (
+            h * (2 * k + 2 * v) + (2 * k + v) * m.linear_conv_kernel_dim + m.linear_value_head_dim
+        )
+        if kind == "gated_delta_net":
+            parts["mixer"] += h * (v + 2 * many) + 2 * many
+        else:  # decay and output gate go through a narrow middle
+            narrow = m.linear_key_head_dim
+            parts["mixer"] += h * many + 2 * h * narrow + narrow * (k + v) + many + k
+    elif kind == "rg_lru":
+        wide = m.lru_width
+        parts["mixer"] += 3 * h * wide + 2 * wide + h + wide * (m.conv1d_width + 1)
+        parts["mixer"] += wide + 2 * (wide * (wide // heads) + wide)
+    elif kind == "short_conv":
+        parts["mixer"] += 4 * h * h + h * m.conv1d_width
+
+
+def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int) -> None:
+    h, q, k = m.hidden_size, heads * m.head_dim, shared * m.head_dim
+    if m.kv_lora_rank:
+        queries = heads * (m.qk_nope_head_dim + m.qk_rope_head_dim)
+        if m.q_lora_rank:
+            parts["attention"] += m.q_lora_rank * (h + queries)
+            parts["qk_norm"] += m.q_lora_rank
+        else:
+            parts["attention"] += h * queries
+        parts["attention"] += h * (m.kv_lora_rank + m.qk_rope_head_dim + heads * m.v_head_dim)
+        parts["attention"] += m.kv_lora_rank * heads * (m.qk_nope_head_dim + m.v_head_dim)
+        parts["qk_norm"] += m.kv_lora_rank
+        return
+    parts["attention"] += h * (q * (2 if m.attention_output_gate else 1) + 2 * k) + q * h
+    parts["attention"] += (q + k + k * m.key_bias) * m.attention_bias + h * m.attention_output_bias
+    parts["attention"] += heads * m.attention_sinks
+    weights = {"head": 2 * m.head_dim, "full": q + k, "per_head": q + k}.get(m.qk_norm, 0)
+    parts["qk_norm"] += weights * (2 if m.qk_norm_bias else 1)
+
+
+def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
+    if kind == "dense":
+        parts["mlp"] += _mlp(m, m.intermediate_size)
+    elif kind == "sparse":
+        parts["experts"] += m.num_experts * _mlp(m, m.moe_intermediate_size)
+        parts["router"] += m.num_experts * (m.hidden_size + m.router_bias)
+        if m.n_shared_experts:
+            parts["shared_experts"] += _mlp(m, m.n_shared_experts * m.shared_expert_intermediate_size)
+            parts["router"] += m.hidden_size * m.shared_expert_gate
+
+
+def _mlp(m: ModelSpec, width: int) -> int:
+    into = 2 if m.gated_mlp else 1
+    return m.hidden_size * width * (into + 1) + (width * into + m.hidden_size) * m.mlp_bias
+
+
+def _encoder(m: ModelSpec, parts: Parts) -> None:
+    if not m.num_encoder_layers:
+        return
+    h = m.hidden_size
+    for _ in range(m.num_encoder_layers):
+        _attention(m, parts, m.encoder_attention_heads, m.encoder_attention_heads)
+        parts["mlp"] += _mlp(m, m.encoder_ffn_dim)
+        parts["norm"] += 2 * _norm(m, h)
+    if m.final_norm:
+        parts["norm"] += _norm(m, h)
+    if m.embedding_norm:
+        parts["norm"] += 2 * _norm(m, h)
+    if m.position_embedding == "learned":
+        rows = (m.max_source_positions or m.max_position_embeddings) + m.max_position_embeddings
+        parts["position_embedding"] += (rows + 2 * m.position_offset) * h
+    if m.position_embedding == "relative":
+        heads = m.num_attention_heads + m.encoder_attention_heads
+        parts["position_embedding"] += m.relative_attention_num_buckets * heads
+    if m.num_mel_bins:
+        parts["stem"] += 3 * h * (m.num_mel_bins + h) + 2 * h
+
+
+def _head(m: ModelSpec, parts: Parts) -> None:
+    h, width = m.hidden_size, m.embedding_size or m.hidden_size
+    own = 0 if m.tie_word_embeddings else m.vocab_size * width
+    if m.head == "masked":
+        parts["lm_head"] += h * width + width * m.mlp_bias + _norm(m, width) + m.vocab_size + own
+    elif m.head == "image":
+        parts["lm_head"] += (h + 1) * m.num_labels
+    elif m.head != "base":
+        parts["lm_head"] += own + m.vocab_size * m.lm_head_bias
+    if m.pooler:
+        parts["lm_head"] += h * h + h
