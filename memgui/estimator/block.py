@@ -1,0 +1,132 @@
+"""A stretch of the model on one tape, with its lifetimes: the stem, half a layer, the tail."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from memgui.estimator.lifetimes import (
+    Back,
+    Events,
+    Gradient,
+    Group,
+    Scratch,
+    Thing,
+    ambient,
+    backward,
+    forward,
+    saved_roots,
+)
+from memgui.estimator.tape import AMBIENT, CARRIED, Parameter, Tape, Tensor
+
+
+class Block:
+    """What a tape allocates, forward with and without saving and backward, each made when asked for.
+
+    The ``sort_`` methods say to which component a thing alive inside the block belongs, in each
+    way of running it.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.saved = saved_roots(tape) if tape.training else {}
+        self.ambient = ambient(self.saved)
+        self.carried = tape.carried is not None and tape.carried in self.saved
+        """whether the block saves its own input"""
+        self._backs: dict[tuple[bool, bool], Back] = {}
+
+    @cached_property
+    def running(self) -> Events:
+        """Forward with everything saved that autograd saves."""
+        return forward(self.tape, self.saved)
+
+    @cached_property
+    def passing(self) -> Events:
+        """Forward without saving: inference, or the first pass of a checkpointed layer."""
+        return forward(self.tape, {})
+
+    def back(self, *, accumulate: bool = False, keep_input: bool = False) -> Back:
+        """Backward; see :func:`memgui.estimator.lifetimes.backward`."""
+        found = self._backs.get((accumulate, keep_input))
+        if found is None:
+            found = backward(self.tape, self.saved, accumulate=accumulate, keep_input=keep_input)
+            self._backs[accumulate, keep_input] = found
+        return found
+
+    # -- groups ---------------------------------------------------------------------------------
+
+    @cached_property
+    def kept(self) -> Group:
+        """What autograd keeps because of this block: its own tensors, its input, copies of weights."""
+        return Group(root for root in self.saved if root.origin != AMBIENT)
+
+    @cached_property
+    def made(self) -> Group:
+        """The same without the input, which the block before made."""
+        return Group(root for root in self.saved if root.origin not in (AMBIENT, CARRIED))
+
+    @cached_property
+    def held(self) -> Group:
+        """What Python holds until the layer returns and autograd does not keep."""
+        return Group(root for root in self.tape.held if root not in self.saved)
+
+    @cached_property
+    def held_passing(self) -> Group:
+        """The same where nothing is kept."""
+        return Group(self.tape.held)
+
+    @cached_property
+    def copies(self) -> Group:
+        """Autocast's copies of weights that autograd does not keep: they live to the end of forward."""
+        return Group(tensor for tensor in self._weight_copies() if tensor not in self.saved)
+
+    @cached_property
+    def copies_passing(self) -> Group:
+        """The same where nothing is kept."""
+        return Group(self._weight_copies())
+
+    def _weight_copies(self) -> list[Tensor]:
+        return [tensor for op in self.tape.ops for tensor in op.outs if tensor.weight_copy and tensor.grad]
+
+    @cached_property
+    def input(self) -> Group:
+        """The block's input."""
+        return Group((self.tape.carried,) if self.tape.carried is not None else ())
+
+    @cached_property
+    def output(self) -> Group:
+        """The block's output."""
+        return Group((self.tape.out,) if self.tape.out is not None else ())
+
+    # -- components -----------------------------------------------------------------------------
+
+    def sort_running(self, thing: Thing) -> str:
+        """Autograd keeps what it saves; new gradients are gradients."""
+        return _component(thing, self.saved, "gradients")
+
+    def sort_adding(self, thing: Thing) -> str:
+        """As running, but a new gradient is only added to one that exists."""
+        return _component(thing, self.saved, "temporary")
+
+    def sort_passing(self, thing: Thing) -> str:
+        """Nothing stays: all of it is a working set."""
+        return _component(thing, {}, "gradients")
+
+    def sort_repeated(self, thing: Thing) -> str:
+        """Recomputed for a moment, beside gradients that exist."""
+        return _component(thing, {}, "temporary")
+
+    def sort_input(self, thing: Thing) -> str:
+        """A checkpoint keeps the layer's input."""
+        return "activations"
+
+
+def _component(thing: Thing, saved: dict[Tensor, int], new_gradients: str) -> str:
+    if isinstance(thing, Gradient):
+        if isinstance(thing.of, Parameter):
+            return new_gradients
+        return "loss" if thing.of.loss else "temporary"
+    if isinstance(thing, Scratch):
+        return "loss" if thing.of.loss else "temporary"
+    if thing.loss:
+        return "loss"
+    return "activations" if thing in saved else "temporary"

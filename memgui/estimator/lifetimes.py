@@ -1,0 +1,287 @@
+"""From a tape to lifetimes: when each tensor is born and dies, going forward and going back.
+
+The result of each walk is a list of :class:`Events`: signed sizes in order, so that live bytes at
+any operator are a running sum and a peak is its maximum.  Sizes stay open in micro batch and
+sequence length; nothing is evaluated here.
+
+Forward, a tensor dies after its last use unless autograd saved it.  Backward, operators run in
+the reverse of the order they were recorded in (autograd takes the ready one with the highest
+sequence number, which is the same): gradients are born, then the operator's own output gradient
+and what it saved die.  Where two gradients meet they are summed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memgui.estimator.tape import (
+    ALIAS,
+    AMBIENT,
+    CARRIED,
+    MADE,
+    PARAMETER,
+    PROMOTED,
+    Op,
+    Parameter,
+    Tape,
+    Tensor,
+)
+
+
+class Gradient:
+    """Storage of a gradient; ``refs`` counts who waits for it."""
+
+    __slots__ = ("coefficient", "monomial", "of", "refs")
+
+    def __init__(self, of: Tensor) -> None:
+        self.of = of
+        self.coefficient = of.coefficient
+        self.monomial = of.monomial
+        self.refs = 1
+
+
+class Scratch:
+    """What an operator holds beside its results."""
+
+    __slots__ = ("coefficient", "monomial", "of")
+
+    def __init__(self, of: Tensor, size: tuple[int, int]) -> None:
+        self.of = of
+        self.coefficient, self.monomial = size
+
+
+Thing = Tensor | Gradient | Scratch
+
+
+class Group:
+    """Things that live and die together, and their bytes as (coefficient, monomial) pairs."""
+
+    __slots__ = ("pairs", "things")
+
+    def __init__(self, things: Iterable[Thing]) -> None:
+        self.things = tuple(things)
+        total: dict[int, int] = {}
+        for thing in self.things:
+            total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
+        self.pairs = tuple((coefficient, monomial) for monomial, coefficient in total.items())
+
+
+class Events:
+    """Births and deaths in order: ``coefficients[i]`` (signed) times ``monomials[i]`` bytes of ``things[i]``.
+
+    ``operators[i]`` is the operator at whose run it happened.
+    """
+
+    __slots__ = ("coefficients", "monomials", "operators", "stop", "things")
+
+    def __init__(self) -> None:
+        self.coefficients: list[int] = []
+        self.monomials: list[int] = []
+        self.things: list[Thing] = []
+        self.operators: list[Op] = []
+        self.stop = 0
+
+    def born(self, thing: Thing, op: Op) -> None:
+        """``thing`` is allocated."""
+        self.coefficients.append(thing.coefficient)
+        self.monomials.append(thing.monomial)
+        self.things.append(thing)
+        self.operators.append(op)
+
+    def dead(self, thing: Thing, op: Op) -> None:
+        """``thing`` is freed."""
+        self.coefficients.append(-thing.coefficient)
+        self.monomials.append(thing.monomial)
+        self.things.append(thing)
+        self.operators.append(op)
+
+
+def saved_roots(tape: Tape) -> dict[Tensor, int]:
+    """Every storage that autograd keeps, in order, with how many operators keep it; no parameters.
+
+    A tensor is booked to the part and module that saves it first.
+    """
+    saved: dict[Tensor, int] = {}
+    for op in tape.ops:
+        for tensor in op.saves:
+            root = tensor.root
+            if root in saved:
+                saved[root] += 1
+            elif root.origin != PARAMETER:
+                saved[root] = 1
+                root.part, root.module = op.part, op.module
+    return saved
+
+
+def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
+    """Births and deaths while the block runs; what is in ``saved`` does not die.
+
+    The block's input is freed only where ``tape.frees_input``; its output, what it caches or
+    holds, and autocast's copies of trained weights stay.  ``stop`` is where a recomputation ends: PyTorch
+    stops it once the last saved tensor is there again.
+    """
+    stay = set(saved)
+    stay.update(tensor.root for tensor in tape.cached)
+    stay.update(tape.held)
+    if tape.out is not None:
+        stay.add(tape.out.root)
+    last: dict[Tensor, int] = {}
+    stop_op = -1
+    for index, op in enumerate(tape.ops):
+        for tensor in op.ins:
+            last[tensor.root] = index
+        for tensor in op.outs:
+            last[tensor.root] = index
+        if op.saves:
+            stop_op = index
+    dying: dict[int, list[Tensor]] = {}
+    for root, index in last.items():
+        mortal = root.origin == MADE or (root.origin == CARRIED and tape.frees_input)
+        if mortal and root not in stay and not (root.weight_copy and root.grad):
+            dying.setdefault(index, []).append(root)
+    events = Events()
+    for index, op in enumerate(tape.ops):
+        if index == stop_op and not any(tensor in op.outs for tensor in op.saves):
+            events.stop = len(events.things)  # it saves inputs only: PyTorch never runs it again
+        scratch = Scratch(op.outs[0], op.extra) if op.extra is not None else None
+        if scratch is not None:
+            events.born(scratch, op)
+        for tensor in op.outs:
+            if tensor.root is tensor:
+                events.born(tensor, op)
+        if scratch is not None:
+            events.dead(scratch, op)
+        if index == stop_op and not events.stop:
+            events.stop = len(events.things)
+        for root in dying.get(index, ()):
+            events.dead(root, op)
+    return events
+
+
+class Back:
+    """A block's backward: ``start`` is its output's gradient, ``finish`` its input's, if there is one.
+
+    ``weights`` are the gradients left on its weights.
+    """
+
+    __slots__ = ("events", "finish", "finish_group", "start", "start_group", "weights", "weights_group")
+
+    def __init__(self, start: Gradient) -> None:
+        self.events = Events()
+        self.start = start
+        self.finish: Gradient | None = None
+        self.weights: list[Gradient] = []
+
+    def close(self, finish: Gradient | None) -> None:
+        """The walk is over: nothing more is added."""
+        self.finish = finish
+        self.start_group = Group((self.start,))
+        self.finish_group = Group((finish,) if finish is not None else ())
+        self.weights_group = Group(self.weights)
+
+
+def backward(tape: Tape, saved: dict[Tensor, int], *, accumulate: bool, keep_input: bool) -> Back:
+    """Births and deaths while autograd runs the block back, and the weight gradients it makes.
+
+    At its start the gradient of the block's output and all of ``saved`` are alive, at its end the
+    gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
+    so each new one is added to them and dies.  ``keep_input``: someone else keeps the block's
+    input (checkpointing does).
+    """
+    assert tape.out is not None
+    back = Back(Gradient(tape.out))
+    if tape.frees_input:
+        back.start.refs += 1  # the caller of backward() holds the gradient of the loss
+    events, made = back.events, back.weights
+    left = dict(saved)
+    grads = {tape.out: back.start}
+    for op in reversed(tape.ops):
+        if not op.back:
+            continue
+        arrived = [grads.pop(tensor) for tensor in op.outs if tensor in grads]
+        if not arrived:
+            continue
+        scratch = Scratch(op.outs[0], op.back_extra) if op.back_extra is not None else None
+        if scratch is not None:
+            events.born(scratch, op)
+        results: list[tuple[Tensor, Gradient]] = []
+        wider: list[Scratch] = []
+        for tensor, how in op.back:
+            if how == ALIAS:
+                gradient = arrived[0]
+                gradient.refs += 1
+            else:
+                gradient = Gradient(tensor)
+                if how == PROMOTED:
+                    raw = Scratch(
+                        tensor, (tensor.coefficient // tensor.width * op.outs[0].width, tensor.monomial)
+                    )
+                    events.born(raw, op)
+                    wider.append(raw)
+                else:
+                    events.born(gradient, op)
+            results.append((tensor, gradient))
+        if scratch is not None:
+            events.dead(scratch, op)
+        for gradient in arrived:
+            _release(events, gradient, op)
+        for tensor in op.saves:
+            root = tensor.root
+            count = left.get(root)
+            if count is None:
+                continue
+            left[root] = count - 1
+            if count == 1 and (root.origin == MADE or (root.origin == CARRIED and not keep_input)):
+                events.dead(root, op)
+        if wider:
+            for (_, gradient), raw in zip(
+                [result for result, how in zip(results, op.back, strict=True) if how[1] == PROMOTED],
+                wider,
+                strict=True,
+            ):
+                events.born(gradient, op)
+                events.dead(raw, op)
+        for tensor, gradient in results:
+            if isinstance(tensor, Parameter):
+                _deliver(events, tensor, gradient, op, made, accumulate)
+            else:
+                waiting = grads.get(tensor)
+                if waiting is None:
+                    grads[tensor] = gradient
+                else:
+                    _release(events, waiting, op)
+                    _release(events, gradient, op)
+                    grads[tensor] = total = Gradient(tensor)
+                    events.born(total, op)
+    back.close(grads.get(tape.carried) if tape.carried is not None else None)
+    return back
+
+
+def _release(events: Events, gradient: Gradient, op: Op) -> None:
+    gradient.refs -= 1
+    if not gradient.refs:
+        events.dead(gradient, op)
+
+
+def _deliver(
+    events: Events, weight: Parameter, gradient: Gradient, op: Op, made: list[Gradient], accumulate: bool
+) -> None:
+    """A gradient reaches its weight; a tied weight waits for the other one, which is summed into it."""
+    waiting: dict[bool, Gradient] = weight.waiting
+    if not weight.tied:
+        if accumulate:
+            events.dead(gradient, op)
+        else:
+            made.append(gradient)
+    elif op.name == "embedding":
+        events.dead(gradient, op)
+        if accumulate:
+            events.dead(waiting[accumulate], op)
+    else:
+        waiting[accumulate] = gradient
+        made.append(gradient)
+
+
+def ambient(saved: dict[Tensor, int]) -> list[Tensor]:
+    """What a block saves of the tensors that all layers share."""
+    return [root for root in saved if root.origin == AMBIENT]

@@ -1,0 +1,156 @@
+"""Two ways to add up what is alive: as bytes, and as the tensors themselves.
+
+The walk through a step (:mod:`memgui.estimator.walk`) is written once, over a measure.  With
+:class:`Bytes` it yields ints and is fast; with :class:`Contents` it yields bags, which know every
+tensor, how often it is alive and to which component it belongs.  So every part that is shown comes
+from the walk that made the totals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from operator import mul
+from typing import Protocol, TypeVar
+
+from memgui.estimator.lifetimes import Events, Group, Thing
+
+Sorter = Callable[[Thing], str]
+"""Says to which component a thing belongs."""
+
+Bag = dict[tuple[Thing, str], int]
+"""How many of each thing are alive, by the component that each counts for."""
+
+N = TypeVar("N")
+
+
+class Measure(Protocol[N]):
+    """What the walk needs of a measure."""
+
+    def nothing(self) -> N:
+        """An amount to start from."""
+        ...
+
+    def add(self, amount: N, more: N, times: int = 1) -> N:
+        """``amount`` with ``times`` ``more``; ``amount`` itself is used up."""
+        ...
+
+    def copy(self, amount: N) -> N:
+        """An amount of its own."""
+        ...
+
+    def larger(self, one: N, other: N) -> bool:
+        """Whether ``one`` is more."""
+        ...
+
+    def peak(self, events: Events, sort: Sorter, stop: int | None = None) -> N:
+        """What is alive at the event with the most bytes (of the first ``stop``), beyond the start."""
+        ...
+
+    def end(self, events: Events, sort: Sorter) -> N:
+        """What is alive beyond the start when all events have happened."""
+        ...
+
+    def group(self, group: Group, sort: Sorter) -> N:
+        """The things of a group."""
+        ...
+
+
+class Bytes:
+    """Bytes alone.  ``values[i]`` is the value of monomial ``i``."""
+
+    __slots__ = ("_running", "values")
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self.values = values
+        self._running: dict[Events, list[int]] = {}
+
+    def running(self, events: Events) -> list[int]:
+        """Bytes alive after each event, beyond the start."""
+        found = self._running.get(events)
+        if found is None:
+            value = self.values.__getitem__
+            found = list(accumulate(map(mul, events.coefficients, map(value, events.monomials))))
+            self._running[events] = found
+        return found
+
+    def nothing(self) -> int:
+        return 0
+
+    def add(self, amount: int, more: int, times: int = 1) -> int:
+        return amount + more * times
+
+    def copy(self, amount: int) -> int:
+        return amount
+
+    def larger(self, one: int, other: int) -> bool:
+        return one > other
+
+    def peak(self, events: Events, sort: Sorter, stop: int | None = None) -> int:
+        running = self.running(events)
+        return max(0, max(running if stop is None else running[:stop], default=0))
+
+    def end(self, events: Events, sort: Sorter) -> int:
+        running = self.running(events)
+        return running[-1] if running else 0
+
+    def group(self, group: Group, sort: Sorter) -> int:
+        total = 0
+        for coefficient, monomial in group.pairs:
+            total += coefficient * self.values[monomial]
+        return total
+
+    def of(self, thing: Thing) -> int:
+        """The bytes of one thing."""
+        return thing.coefficient * self.values[thing.monomial]
+
+    def stop_at_peak(self, events: Events, stop: int | None = None) -> int:
+        """How many events have happened when :meth:`peak` is reached."""
+        running = self.running(events)
+        if stop is not None:
+            running = running[:stop]
+        most = max(running, default=0)
+        return running.index(most) + 1 if most > 0 else 0
+
+
+class Contents:
+    """The tensors themselves, at the same events where ``numbers`` finds the peaks."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, numbers: Bytes) -> None:
+        self.numbers = numbers
+
+    def nothing(self) -> Bag:
+        return {}
+
+    def add(self, amount: Bag, more: Bag, times: int = 1) -> Bag:
+        for key, number in more.items():
+            amount[key] = amount.get(key, 0) + number * times
+        return amount
+
+    def copy(self, amount: Bag) -> Bag:
+        return dict(amount)
+
+    def larger(self, one: Bag, other: Bag) -> bool:
+        return self.bytes(one) > self.bytes(other)
+
+    def bytes(self, bag: Bag) -> int:
+        """The bytes of everything in ``bag``."""
+        of = self.numbers.of
+        return sum(of(thing) * number for (thing, _), number in bag.items())
+
+    def peak(self, events: Events, sort: Sorter, stop: int | None = None) -> Bag:
+        return self._until(events, sort, self.numbers.stop_at_peak(events, stop))
+
+    def end(self, events: Events, sort: Sorter) -> Bag:
+        return self._until(events, sort, len(events.things))
+
+    def _until(self, events: Events, sort: Sorter, stop: int) -> Bag:
+        count: dict[Thing, int] = {}
+        for thing, coefficient in zip(events.things[:stop], events.coefficients, strict=False):
+            count[thing] = count.get(thing, 0) + (1 if coefficient > 0 else -1)
+        return {(thing, sort(thing)): number for thing, number in count.items() if number}
+
+    def group(self, group: Group, sort: Sorter) -> Bag:
+        return {(thing, sort(thing)): 1 for thing in group.things}

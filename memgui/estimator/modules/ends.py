@@ -1,0 +1,145 @@
+"""What stands before and after the layers: embeddings, final norm, head, loss."""
+
+from __future__ import annotations
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.norm import norm
+from memgui.estimator.tape import AMBIENT, Dims, Tape, Tensor
+
+INT64 = 8
+FP32 = 4
+
+
+def stem(t: Tape, c: Context) -> Tensor:
+    """Token and position embeddings, and the tensors that all layers share."""
+    m, o = c.model, c.options
+    t.part = t.module = "embedding"
+    ids = c.ids = t.tensor("token ids", ("b", c.queries), INT64, origin=AMBIENT)
+    narrow = "e" if m.embedding_size else "h"
+    table = c.table = t.parameter("embed_tokens.weight", ("V", narrow), o.width, o.base_trained, "vocabulary")
+    table.tied = m.tie_word_embeddings and table.grad
+    x = op.embedding(t, ids, table, "embedded tokens", ("b", c.queries, narrow))
+    if m.position_embedding == "learned":
+        x = _positions(t, c, x)
+    elif m.embedding_size:
+        x = _project_in(t, c, x)
+    if o.lora is not None and o.checkpointing != "none" and not x.grad:
+        x.grad = True  # enable_input_require_grads, as adapters with checkpointing need
+    if m.position_embedding == "rope":
+        _rotary(t, c, x.width)
+    _mask(t, c, x.width)
+    return op.dropout(t, x, o.embedding_dropout)
+
+
+def _project_in(t: Tape, c: Context, x: Tensor) -> Tensor:
+    t.part = "embedding_projection"
+    w = t.parameter("project_in.weight", ("h", "e"), c.options.width, c.options.base_trained)
+    y = op.linear(t, x, w, None, "embedded tokens", c.hidden)
+    t.part = "embedding"
+    return y
+
+
+def _positions(t: Tape, c: Context, x: Tensor) -> Tensor:
+    m, o = c.model, c.options
+    counted = m.position_offset > 0  # OPT counts positions from the mask, one row per sequence
+    rows = "b" if counted else 1
+    positions = t.tensor("position ids", (rows, c.queries), INT64)
+    t.run("arange", (), (positions,), (), ())
+    if counted:
+        t.hold(positions)
+        positions = op.shift(t, positions)
+    table = t.parameter(
+        "embed_positions.weight", ("P", "h"), o.width, o.base_trained, part="position_embedding"
+    )
+    if m.embedding_size:
+        x = _project_in(t, c, x)
+    where = op.embedding(t, positions, table, "embedded positions", (rows, c.queries, "h"))
+    y = op.add(t, x, where, "embedded") if counted else op.add_broadcast(t, x, where, "embedded")
+    t.use(x, where, positions)
+    return y
+
+
+def _rotary(t: Tape, c: Context, width: int) -> None:
+    """Tables of cosines and sines, once per step."""
+    rows: Dims = (c.queries,)
+    positions = t.tensor("position ids", rows, INT64)
+    t.run("arange", (), (positions,), (), ())
+    angles = t.tensor("angles", (*rows, "d"), FP32)
+    t.run("cat", (positions,), (angles,), (), ())
+    c.cos, c.sin = (_table(t, angles, name, width) for name in ("cos", "sin"))
+    t.use(angles)
+    t.hold(positions, c.cos, c.sin)
+    for _ in range(2):  # inv_freq and the copy that rotary schemes with scaling start from
+        t.buffer("inv_freq", ("d",), FP32 // 2)
+
+
+def _table(t: Tape, angles: Tensor, name: str, width: int) -> Tensor:
+    exact = t.tensor(f"rotary {name}", angles.dims, FP32)
+    t.run(name, (angles,), (exact,), (), ())
+    scaled = t.tensor(exact.name, angles.dims, FP32)
+    t.run("mul", (exact,), (scaled,), (), ())
+    return op.cast(t, scaled, width)
+
+
+def _mask(t: Tape, c: Context, width: int) -> None:
+    o = c.options
+    if o.attention == "eager" and not o.decode:
+        c.mask = t.tensor("mask", ("b", "s", "s"), width)
+    elif o.masked or (o.windowed and "sliding_attention" in c.model.layer_types):
+        c.mask = t.tensor("mask", ("b", "s", "s"), 1)
+    else:
+        return
+    t.run("mask", (), (c.mask,), (), ())
+    t.hold(c.mask)
+
+
+def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Final norm, head and loss; in inference the logits of each sequence's last token."""
+    m, o = c.model, c.options
+    t.frees_input = True
+    t.module = "final_norm"
+    if m.final_norm:
+        x = norm(t, c, x, "norm")
+    t.part = t.module = "lm_head"
+    before = x
+    if m.embedding_size:
+        t.part = "embedding_projection"
+        w = t.parameter("project_out.weight", ("e", "h"), o.width, o.base_trained)
+        x = op.linear(t, x, w, None, "narrowed", ("b", c.queries, "e"))
+        t.part = "lm_head"
+    assert c.table is not None
+    if m.tie_word_embeddings:
+        w = c.table
+    else:
+        trained = o.base_trained or (o.training and o.trained == "frozen")
+        w = t.parameter("lm_head.weight", c.table.dims, o.width, trained, "vocabulary")
+    tokens = c.queries if o.training else 1
+    t.loss = True
+    logits = op.linear(t, x, w, None, "logits", ("b", tokens, "V"))
+    if not o.training:
+        t.use(before)
+        return logits
+    t.part = t.module = "loss"
+    y = _loss(t, c, logits)
+    t.use(before)
+    t.hold(logits)
+    return y
+
+
+def _loss(t: Tape, c: Context, logits: Tensor) -> Tensor:
+    """Cross-entropy of fp32 logits against the labels shifted by one."""
+    t.loss = False
+    given = c.labels = t.tensor("labels", ("b", "s"), INT64, origin=AMBIENT)
+    padded = t.tensor("padded labels", ("b", "s1"), INT64)
+    t.run("constant_pad_nd", (given,), (padded,), (), ())
+    shifted = t.view(padded, "shifted labels", ("b", "s"))
+    if not c.options.one_sequence:
+        shifted = op.clone(t, shifted, "shifted labels")
+    t.loss = True
+    full = op.cast(t, logits, 4)
+    full.name = "logits"
+    y = op.nll_loss(t, op.log_softmax(t, full), shifted)
+    t.use(full, padded)
+    t.loss = False
+    return y

@@ -1,0 +1,254 @@
+"""PyTorch's operators on symbolic tensors: what each saves for its backward and what that allocates.
+
+Each function records one operator (or the two or three that PyTorch runs for it) and returns its
+result.  The rules are those of PyTorch 2.13's ``derivatives.yaml`` and autocast lists, as
+``saved_tensors_hooks`` shows them on real models.
+"""
+
+from __future__ import annotations
+
+from memgui.estimator.tape import ALIAS, NEW, PROMOTED, Back, Dims, Parameter, Tape, Tensor
+
+FP32 = 4
+
+
+def cast(t: Tape, x: Tensor, width: int) -> Tensor:
+    """``x.to(dtype)``: ``x`` itself where it has that width already."""
+    if x.width == width:
+        return x
+    out = t.tensor(x.name, x.dims, width, x.grad)
+    return t.record("_to_copy", (x,), out, (), ((x, NEW),))
+
+
+def weight(t: Tape, parameter: Parameter, width: int) -> Tensor:
+    """The weight in the format that autocast wants: a copy, made once per step if it is trained."""
+    if not t.autocast or parameter.width == width:
+        return parameter
+    if parameter.copy is not None and parameter.grad:
+        return parameter.copy
+    out = t.tensor(parameter.name, parameter.dims, width, parameter.grad)
+    out.weight_copy = True
+    parameter.copy = out
+    return t.record("_to_copy", (parameter,), out, (), ((parameter, NEW),))
+
+
+def _computed(t: Tape, x: Tensor) -> Tensor:
+    """``x`` in the format that autocast makes matrix products compute in."""
+    return cast(t, x, t.autocast) if t.autocast else x
+
+
+def _full(t: Tape, x: Tensor) -> Tensor:
+    """``x`` in fp32 where autocast wants fp32 (norms, powers, softmax, losses)."""
+    return cast(t, x, FP32) if t.autocast else x
+
+
+def linear(
+    t: Tape, x: Tensor, w: Parameter, bias: Parameter | None, name: str, dims: Dims, operator: str = "mm"
+) -> Tensor:
+    """``F.linear``: saves its input if the weight is trained, the weight if the input needs a gradient."""
+    x = _computed(t, x)
+    used = weight(t, w, t.autocast)
+    shift = weight(t, bias, t.autocast) if bias is not None else None
+    grad = x.grad or used.grad or (shift is not None and shift.grad)
+    out = t.tensor(name, dims, used.width, grad)
+    saves, back = _product(x, used)
+    if shift is not None and shift.grad:
+        back = (*back, (shift, NEW))
+    return t.record(operator, (x, used), out, saves, back)
+
+
+def matmul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
+    """Batched matrix product: saves each operand whose partner needs a gradient."""
+    a, b = _computed(t, a), _computed(t, b)
+    out = t.tensor(name, dims, max(a.width, b.width), a.grad or b.grad)
+    return t.record("bmm", (a, b), out, *_product(a, b))
+
+
+def _product(a: Tensor, b: Tensor) -> tuple[tuple[Tensor, ...], Back]:
+    saves = ((b,) if a.grad else ()) + ((a,) if b.grad else ())
+    back = (((a, NEW),) if a.grad else ()) + (((b, NEW),) if b.grad else ())
+    return saves, back
+
+
+def mul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
+    """``a * b``; a smaller operand is broadcast, its gradient summed from one of full size."""
+    out = t.tensor(name, dims, max(a.width, b.width), a.grad or b.grad)
+    saves, _ = _product(a, b)
+    back = tuple((x, NEW if x.width == out.width else PROMOTED) for x in (a, b) if x.grad)
+    summed = (a.grad and a.dims != dims) or (b.grad and b.dims != dims)
+    return t.record(
+        "mul", (a, b), out, saves, back, None, (out.coefficient, out.monomial) if summed else None
+    )
+
+
+def add(t: Tape, a: Tensor, b: Tensor, name: str = "sum") -> Tensor:
+    """``a + b`` of equal shapes: saves nothing, passes its gradient on (cast where formats differ)."""
+    out = t.tensor(name, a.dims, max(a.width, b.width), a.grad or b.grad)
+    back = tuple((x, ALIAS if x.width == out.width else NEW) for x in (a, b) if x.grad)
+    return t.record("add", (a, b), out, (), back)
+
+
+def add_broadcast(t: Tape, a: Tensor, b: Tensor, name: str = "sum") -> Tensor:
+    """``a + b`` where ``b`` is smaller: its gradient is summed."""
+    out = t.tensor(name, a.dims, max(a.width, b.width), a.grad or b.grad)
+    back: Back = ((a, ALIAS if a.width == out.width else NEW),) if a.grad else ()
+    if b.grad:
+        back = (*back, (b, NEW))
+    return t.record("add", (a, b), out, (), back)
+
+
+def scale(t: Tape, x: Tensor, name: str = "", operator: str = "mul") -> Tensor:
+    """``x`` times (or plus, see ``shift``) a number: saves nothing; the gradient is a new tensor."""
+    out = t.tensor(name or x.name, x.dims, x.width, x.grad)
+    return t.record(operator, (x,), out, (), ((x, NEW),))
+
+
+def shift(t: Tape, x: Tensor) -> Tensor:
+    """``x`` plus a number: the gradient passes through."""
+    out = t.tensor(x.name, x.dims, x.width, x.grad)
+    return t.record("add", (x,), out, (), ((x, ALIAS),))
+
+
+def power(t: Tape, x: Tensor) -> Tensor:
+    """``x.pow(n)``: saves its input; its backward holds two more tensors of that size."""
+    x = _full(t, x)
+    out = t.tensor("power", x.dims, x.width, x.grad)
+    extra = (2 * out.coefficient, out.monomial)
+    return t.record("pow", (x,), out, (x,), ((x, NEW),), None, extra)
+
+
+def mean(t: Tape, x: Tensor, dims: Dims) -> Tensor:
+    """Mean over the last dimension."""
+    out = t.tensor("mean", dims, x.width, x.grad)
+    return t.record("mean", (x,), out, (), ((x, NEW),))
+
+
+def pointwise(t: Tape, operator: str, x: Tensor, name: str, *, saves: str) -> Tensor:
+    """An activation: ``saves`` says whether its backward keeps the ``input`` or the ``output``."""
+    out = t.tensor(name, x.dims, x.width, x.grad)
+    return t.record(operator, (x,), out, (x if saves == "input" else out,), ((x, NEW),))
+
+
+def softmax(t: Tape, x: Tensor, width: int = 0) -> Tensor:
+    """``F.softmax``, computed in ``width`` where given (under autocast always fp32); saves its result."""
+    x = _full(t, x)
+    if width:
+        x = cast(t, x, width)
+    out = t.tensor("probabilities", x.dims, x.width, x.grad)
+    return t.record("_softmax", (x,), out, (out,), ((x, NEW),))
+
+
+def dropout(t: Tape, x: Tensor, probability: float) -> Tensor:
+    """``F.dropout`` in training: saves a mask of one byte per element; nothing where probability is 0."""
+    if not probability or not t.training:
+        return x
+    out = t.tensor(x.name, x.dims, x.width, x.grad)
+    mask = t.tensor("dropout mask", x.dims, 1)
+    if out.grad:
+        t.run("native_dropout", (x,), (out, mask), (mask,), ((x, NEW),))
+    else:
+        t.run("native_dropout", (x,), (out, mask), (), ())
+    return out
+
+
+def clone(t: Tape, x: Tensor, name: str = "", dims: Dims = ()) -> Tensor:
+    """A copy in another layout (``contiguous``, ``reshape`` of a transposed tensor)."""
+    out = t.tensor(name or x.name, dims or x.dims, x.width, x.grad)
+    return t.record("clone", (x,), out, (), ((x, ALIAS if out.coefficient == x.coefficient else NEW),))
+
+
+def split(t: Tape, x: Tensor, names: tuple[str, ...], dims: tuple[Dims, ...]) -> tuple[Tensor, ...]:
+    """Slices of ``x``: no copy; the gradients are put together in a new tensor."""
+    parts = tuple(t.view(x, name, shape) for name, shape in zip(names, dims, strict=True))
+    for part in parts:
+        part.loss = x.loss
+    back: Back = ((x, NEW),) if x.grad else ()
+    t.run("split", (x,), parts, (), back)
+    return parts
+
+
+def rotate_half(t: Tape, x: Tensor) -> Tensor:
+    """``cat(-x[half:], x[:half])``: the backward of each slice is a full tensor."""
+    out = t.tensor(x.name, x.dims, x.width, x.grad)
+    half = (out.coefficient // 2, out.monomial)
+    return t.record("cat", (x,), out, (), ((x, NEW),), half, (out.coefficient, out.monomial))
+
+
+def embedding(t: Tape, ids: Tensor, table: Parameter, name: str, dims: Dims) -> Tensor:
+    """``F.embedding``: saves the ids if the table is trained; the gradient has the table's size."""
+    out = t.tensor(name, dims, table.width, table.grad)
+    return t.record("embedding", (ids,), out, (ids,), ((table, NEW),))
+
+
+def layer_norm(t: Tape, x: Tensor, w: Parameter, bias: Parameter | None, rows: Dims) -> Tensor:
+    """``native_layer_norm``: saves its input and, in fp32, mean and 1/deviation of every row."""
+    x = _full(t, x)
+    operands = [x, *(weight(t, p, FP32) for p in (w, bias) if p is not None)]
+    back = tuple((operand, NEW) for operand in operands if operand.grad)
+    out = t.tensor("norm output", x.dims, x.width, bool(back))
+    mean_ = t.tensor("mean", rows, FP32)
+    rstd = t.tensor("1/deviation", rows, FP32)
+    saves = (*operands, mean_, rstd) if back else ()
+    t.run("native_layer_norm", tuple(operands), (out, mean_, rstd), saves, back)
+    return out
+
+
+def flash_attention(
+    t: Tape, q: Tensor, k: Tensor, v: Tensor, rows: Dims, dims: Dims, seed_bytes: int = 24
+) -> Tensor:
+    """The flash kernel (cuDNN's alike): saves q, k, v, its output, a log-sum per row, and its seed."""
+    q, k, v = _computed(t, q), _computed(t, k), _computed(t, v)
+    out = t.tensor("attention output", dims, q.width, q.grad or k.grad or v.grad)
+    lse = t.tensor("log-sum-exp", rows, FP32)
+    seed = t.tensor("dropout seed", (seed_bytes,), 1)
+    return _attention(t, "_scaled_dot_product_flash_attention", (q, k, v), (), out, (lse, seed))
+
+
+def efficient_attention(
+    t: Tape, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, rows: Dims, dims: Dims
+) -> Tensor:
+    """The memory-efficient kernel: as flash, rows padded to 32, 16 bytes of seed, and the mask if any."""
+    q, k, v = _computed(t, q), _computed(t, k), _computed(t, v)
+    out = t.tensor("attention output", dims, q.width, q.grad or k.grad or v.grad)
+    lse = t.tensor("log-sum-exp", rows, FP32)
+    seed = t.tensor("dropout seed", (16,), 1)
+    masks = (mask,) if mask is not None else ()
+    return _attention(t, "_scaled_dot_product_efficient_attention", (q, k, v), masks, out, (lse, seed))
+
+
+def _attention(
+    t: Tape,
+    operator: str,
+    operands: tuple[Tensor, ...],
+    masks: tuple[Tensor, ...],
+    out: Tensor,
+    statistics: tuple[Tensor, ...],
+) -> Tensor:
+    if not out.grad:
+        t.run(operator, (*operands, *masks), (out, *statistics), (), ())
+        return out
+    # The kernel's backward makes all three gradients; those not needed are dropped at once.
+    back = tuple((x, NEW) for x in operands if x.grad)
+    unused = sum(x.coefficient for x in operands if not x.grad)
+    extra = (unused, out.monomial) if unused else None
+    saves = (*operands, *masks, out, *statistics)
+    t.run(operator, (*operands, *masks), (out, *statistics), saves, back, None, extra)
+    return out
+
+
+def log_softmax(t: Tape, x: Tensor) -> Tensor:
+    """``F.log_softmax``: saves its result."""
+    x = _full(t, x)
+    out = t.tensor("log-probabilities", x.dims, x.width, x.grad)
+    return t.record("_log_softmax", (x,), out, (out,), ((x, NEW),))
+
+
+def nll_loss(t: Tape, x: Tensor, labels: Tensor) -> Tensor:
+    """``F.nll_loss``: saves log-probabilities, labels and the sum of weights."""
+    out = t.tensor("loss", (), x.width, x.grad)
+    total = t.tensor("total weight", (), x.width)
+    if x.grad:
+        t.run("nll_loss_forward", (x, labels), (out, total), (x, labels, total), ((x, NEW),))
+    else:
+        t.run("nll_loss_forward", (x, labels), (out, total), (), ())
+    return out

@@ -1,0 +1,121 @@
+"""What decides a model's tape besides the model: formats, kernels, what is trained.
+
+An :class:`Options` is hashable and holds no workload number: everything that has it in common with
+another scenario shares its compiled program.  Where a number changes what PyTorch does (one
+sequence in a batch, a window shorter than the sequence), the answer to that question stands here,
+not the number.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memgui.spec.scenario import Lora, Scenario
+
+WIDTHS = {"fp32": 4, "bf16": 2, "fp16": 2}
+"""Bytes per element of the formats that PyTorch computes in."""
+
+
+class Options(NamedTuple):
+    """How a model runs.  Widths are bytes per element."""
+
+    training: bool
+    width: int
+    """of the (base) weights, and so of what the embedding returns"""
+    autocast: int
+    """of matrix products under autocast, 0 without"""
+    attention: str
+    backend: str
+    capability: tuple[int, int]
+    half: str
+    """``bf16`` or ``fp16``: which two-byte format"""
+    masked: bool
+    """a padding mask is given"""
+    one_sequence: bool
+    windowed: bool
+    """the sequence reaches the sliding window"""
+    checkpointing: str
+    cache: bool
+    """keys and values are put into a cache object"""
+    attention_dropout: bool
+    hidden_dropout: bool
+    embedding_dropout: bool
+    trained: str
+    """``full``, ``lora`` or ``frozen`` (only the head)"""
+    lora: Lora | None
+    decode: bool = False
+    """one query token against a cache"""
+    cache_width: int = 0
+
+    @property
+    def base_trained(self) -> bool:
+        """Whether the model's own weights are trained."""
+        return self.training and self.trained == "full"
+
+
+def capability(text: str) -> tuple[int, int]:
+    """``"9.0"`` as (9, 0); what is no number of NVIDIA's counts as a current chip, (9, 0)."""
+    major, _, minor = text.partition(".")
+    if major.isdigit() and (minor.isdigit() or not minor):
+        return int(major), int(minor or 0)
+    return 9, 0
+
+
+def options(scenario: Scenario) -> Options:
+    """The options of a scenario's training step, or of its prompt phase."""
+    model = scenario.model
+    window = model.sliding_window
+    if scenario.task == "training":
+        training = scenario.training
+        mixed = training.precision == "bf16_mixed"
+        lora = training.method == "lora"
+        half = "fp16" if training.precision.startswith("fp16") else "bf16"
+        if lora:
+            width = WIDTHS[training.base_format]
+        else:
+            width = 4 if training.precision in ("fp32", "bf16_mixed") else 2
+        given = training.dropout
+
+        def drops(own: float) -> bool:
+            return bool(own if given is None else given)
+
+        return Options(
+            training=True,
+            width=width,
+            autocast=2 if mixed else 0,
+            attention=training.attention,
+            backend=training.sdpa_backend,
+            capability=capability(scenario.device.compute_capability),
+            half=half,
+            masked=training.padding_mask,
+            one_sequence=training.micro_batch_size == 1,
+            windowed=window is not None and training.sequence_length >= window,
+            checkpointing=training.activation_checkpointing,
+            cache=training.use_cache and training.activation_checkpointing == "none",
+            attention_dropout="attention" in model.dropouts and drops(model.attention_dropout),
+            hidden_dropout="hidden" in model.dropouts and drops(model.hidden_dropout),
+            embedding_dropout="embedding" in model.dropouts and drops(model.embedding_dropout),
+            trained=training.method,
+            lora=training.lora if lora else None,
+        )
+    inference = scenario.inference
+    return Options(
+        training=False,
+        width=WIDTHS[inference.weight_format],
+        autocast=0,
+        attention=inference.attention,
+        backend="auto",
+        capability=capability(scenario.device.compute_capability),
+        half=inference.weight_format if inference.weight_format != "fp32" else "bf16",
+        masked=False,
+        one_sequence=inference.batch_size == 1,
+        windowed=window is not None and inference.prompt_tokens >= window,
+        checkpointing="none",
+        cache=True,
+        attention_dropout=False,
+        hidden_dropout=False,
+        embedding_dropout=False,
+        trained="none",
+        lora=None,
+        cache_width=WIDTHS[inference.kv_cache_format],
+    )

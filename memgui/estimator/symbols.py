@@ -1,0 +1,121 @@
+"""The letters of formulas: what each means, and the field it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memgui.estimator.result import Symbol
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.model import ModelSpec
+from memgui.spec.scenario import Scenario
+
+MODEL: dict[str, tuple[str, str | None]] = {
+    "h": (QT_TRANSLATE_NOOP("symbols", "hidden size"), "model.hidden_size"),
+    "a": (QT_TRANSLATE_NOOP("symbols", "attention heads"), "model.num_attention_heads"),
+    "k": (QT_TRANSLATE_NOOP("symbols", "key/value heads"), "model.num_key_value_heads"),
+    "d": (QT_TRANSLATE_NOOP("symbols", "head size"), "model.head_dim"),
+    "g": (QT_TRANSLATE_NOOP("symbols", "query, key and value heads together (a + 2k)"), None),
+    "f": (QT_TRANSLATE_NOOP("symbols", "FFN width"), "model.intermediate_size"),
+    "V": (QT_TRANSLATE_NOOP("symbols", "vocabulary"), "model.vocab_size"),
+    "P": (QT_TRANSLATE_NOOP("symbols", "learned positions"), "model.max_position_embeddings"),
+    "e": (QT_TRANSLATE_NOOP("symbols", "embedding width"), "model.embedding_size"),
+    "r": (QT_TRANSLATE_NOOP("symbols", "adapter rank"), "training.lora.rank"),
+}
+"""Symbols with a value as soon as the model (and the adapter) is known."""
+
+
+def model_values(model: ModelSpec, rank: int) -> dict[str, int]:
+    """The value of every symbol in :data:`MODEL`."""
+    heads, shared = model.num_attention_heads, model.num_key_value_heads
+    return {
+        "h": model.hidden_size,
+        "a": heads,
+        "k": shared,
+        "d": model.head_dim,
+        "g": heads + 2 * shared,
+        "f": model.intermediate_size,
+        "V": model.vocab_size,
+        "P": model.max_position_embeddings + model.position_offset,
+        "e": model.embedding_size or model.hidden_size,
+        "r": rank,
+    }
+
+
+TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
+    "b": (
+        QT_TRANSLATE_NOOP("symbols", "micro batch"),
+        "training.micro_batch_size",
+        lambda s: s.training.micro_batch_size,
+    ),
+    "s": (
+        QT_TRANSLATE_NOOP("symbols", "sequence length"),
+        "training.sequence_length",
+        lambda s: s.training.sequence_length,
+    ),
+    "s1": (
+        QT_TRANSLATE_NOOP("symbols", "sequence length plus one"),
+        None,
+        lambda s: s.training.sequence_length + 1,
+    ),
+    "s16": (
+        QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 16"),
+        None,
+        lambda s: -(-s.training.sequence_length // 16) * 16,
+    ),
+    "s32": (
+        QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 32"),
+        None,
+        lambda s: -(-s.training.sequence_length // 32) * 32,
+    ),
+}
+"""Symbols of a training step that stay open until it is evaluated: label, field, value."""
+
+INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
+    "b": (
+        QT_TRANSLATE_NOOP("symbols", "sequences"),
+        "inference.batch_size",
+        lambda s: s.inference.batch_size,
+    ),
+    "s": (
+        QT_TRANSLATE_NOOP("symbols", "prompt tokens"),
+        "inference.prompt_tokens",
+        lambda s: s.inference.prompt_tokens,
+    ),
+    "s16": (
+        QT_TRANSLATE_NOOP("symbols", "prompt tokens rounded up to 16"),
+        None,
+        lambda s: -(-s.inference.prompt_tokens // 16) * 16,
+    ),
+    "s32": (
+        QT_TRANSLATE_NOOP("symbols", "prompt tokens rounded up to 32"),
+        None,
+        lambda s: -(-s.inference.prompt_tokens // 32) * 32,
+    ),
+    "t": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of each sequence in the cache"),
+        None,
+        lambda s: s.inference.prompt_tokens + s.inference.generated_tokens,
+    ),
+    "tw": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of each sequence that a window holds"),
+        None,
+        lambda s: min(
+            s.inference.prompt_tokens + s.inference.generated_tokens, s.model.sliding_window or 10**18
+        ),
+    ),
+}
+"""Symbols of serving that stay open until it is evaluated."""
+
+
+def open_symbols(scenario: Scenario) -> dict[str, tuple[str, str | None, Callable[[Scenario], int]]]:
+    """The open symbols of the scenario's task."""
+    return TRAINING if scenario.task == "training" else INFERENCE
+
+
+def symbol(scenario: Scenario, name: str, values: dict[str, int]) -> Symbol:
+    """The symbol called ``name`` with its value in ``scenario``."""
+    found = MODEL.get(name)
+    if found is not None:
+        return Symbol(values[name], found[0], found[1])
+    label, path, value = open_symbols(scenario)[name]
+    return Symbol(value(scenario), label, path)

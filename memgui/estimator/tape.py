@@ -1,0 +1,318 @@
+"""Symbolic tensors and the tape of operators that makes them.
+
+A module of a model is written as PyTorch runs it: one call per operator, on tensors that have a
+symbolic shape and no content.  The tape keeps what PyTorch's autograd would keep: which operators
+ran, which tensors each saves for its backward, which gradients each makes.  Everything else
+(saved bytes, working sets, peaks) is read off the tape by :mod:`memgui.estimator.lifetimes`; no
+module states a sum.
+
+Shapes are tuples of ints and symbol names.  Names with a value in :class:`Sizes` (model
+dimensions) are folded into a coefficient at once; the others (micro batch, sequence length) stay
+open: a size is ``coefficient x product of open symbols``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+Dims = tuple[int | str, ...]
+
+MADE: Final = 0  # by an operator of this block
+CARRIED: Final = 1  # the block's input, made by the block before
+AMBIENT: Final = 2  # made once per step, outside the layers (rotary tables, masks, ids)
+PARAMETER: Final = 3
+
+
+class Sizes:
+    """Values of the model's symbols, and every product of open symbols met so far.
+
+    ``monomials[i]`` is a sorted tuple of open symbol names; ``of(dims)`` gives (coefficient, i).
+    """
+
+    __slots__ = ("_known", "index", "monomials", "values")
+
+    def __init__(self, values: Mapping[str, int]) -> None:
+        self.values = values
+        self.monomials: list[tuple[str, ...]] = [()]
+        self.index: dict[tuple[str, ...], int] = {(): 0}
+        self._known: dict[Dims, tuple[int, int]] = {}
+
+    def of(self, dims: Dims) -> tuple[int, int]:
+        """Elements of a tensor of shape ``dims``: a coefficient and the index of its monomial."""
+        known = self._known.get(dims)
+        if known is not None:
+            return known
+        coefficient = 1
+        names: list[str] = []
+        values = self.values
+        for dim in dims:
+            if isinstance(dim, int):
+                coefficient *= dim
+            elif dim in values:
+                coefficient *= values[dim]
+            else:
+                names.append(dim)
+        names.sort()
+        monomial = tuple(names)
+        index = self.index.get(monomial)
+        if index is None:
+            index = self.index[monomial] = len(self.monomials)
+            self.monomials.append(monomial)
+        self._known[dims] = (coefficient, index)
+        return coefficient, index
+
+    def count(self, dims: Dims) -> int:
+        """Elements of a shape without open symbols; ``KeyError`` where one is open."""
+        total = 1
+        for dim in dims:
+            total *= dim if isinstance(dim, int) else self.values[dim]
+        return total
+
+
+class Tensor:
+    """A tensor without content: shape, bytes per element, whether a gradient flows to it.
+
+    ``root`` owns the storage (itself, unless this is a view); ``coefficient`` and ``monomial``
+    give the bytes of this shape.  ``width`` is bytes per element.  ``loss`` marks what belongs to
+    logits and loss, ``weight_copy`` autocast's copy of a weight.
+    """
+
+    __slots__ = (
+        "block",
+        "coefficient",
+        "dims",
+        "grad",
+        "loss",
+        "module",
+        "monomial",
+        "name",
+        "origin",
+        "part",
+        "root",
+        "weight_copy",
+        "width",
+    )
+
+    def __init__(
+        self, name: str, dims: Dims, width: int, coefficient: int, monomial: int, grad: bool, origin: int
+    ) -> None:
+        self.name = name
+        self.dims = dims
+        self.width = width
+        self.coefficient = coefficient
+        self.monomial = monomial
+        self.grad = grad
+        self.origin = origin
+        self.root = self
+        self.block = ""
+        self.part = ""
+        self.module = ""
+        self.loss = False
+        self.weight_copy = False
+
+    def __repr__(self) -> str:
+        return f"{self.name}{list(self.dims)}x{self.width}"
+
+
+class Parameter(Tensor):
+    """A weight: ``cut`` says what splits it (``column``, ``row``, ``vocabulary``, ``expert``, or nothing).
+
+    ``format`` is the number format it is stored in where that is not ``width`` bytes per element;
+    ``tied`` marks a weight used in more than one place, ``waiting`` holds the gradient that came first;
+    ``copy`` is autocast's copy of it.
+    """
+
+    __slots__ = ("copy", "cut", "elements", "format", "tied", "waiting")
+
+    def __init__(
+        self, name: str, dims: Dims, width: int, elements: int, grad: bool, cut: str, number_format: str
+    ) -> None:
+        super().__init__(name, dims, width, elements * width, 0, grad, PARAMETER)
+        self.elements = elements
+        self.cut = cut
+        self.format = number_format
+        self.tied = False
+        self.copy: Tensor | None = None
+        self.waiting: dict[bool, Any] = {}
+
+
+NEW: Final = 0  # the operator's backward allocates this input's gradient
+ALIAS: Final = 1  # the gradient of the output is passed on as it is
+PROMOTED: Final = 2  # computed in the output's wider format, then cast to the input's
+
+Back = tuple[tuple[Tensor, int], ...]
+
+
+class Op:
+    """One operator that ran: tensors in and out, what its backward keeps and makes.
+
+    ``extra`` and ``back_extra`` are sizes (coefficient, monomial) that forward and backward hold
+    for a moment beside their results.
+    """
+
+    __slots__ = ("back", "back_extra", "extra", "ins", "module", "name", "outs", "part", "saves")
+
+    def __init__(
+        self,
+        name: str,
+        part: str,
+        module: str,
+        ins: tuple[Tensor, ...],
+        outs: tuple[Tensor, ...],
+        saves: tuple[Tensor, ...],
+        back: Back,
+        extra: tuple[int, int] | None,
+        back_extra: tuple[int, int] | None,
+    ) -> None:
+        self.name = name
+        self.part = part
+        self.module = module
+        self.ins = ins
+        self.outs = outs
+        self.saves = saves
+        self.back = back
+        self.extra = extra
+        self.back_extra = back_extra
+
+
+class Tape:
+    """Records one block of a model: operators in the order they run, parameters, what it caches.
+
+    ``part`` and ``module`` name where the operators that follow belong; modules set them.
+    ``autocast`` is the width that matrix products compute in under autocast, else 0.  The caller of
+    a layer holds its input until it returns; the last block (``frees_input``) lets it go after use.
+    """
+
+    __slots__ = (
+        "autocast",
+        "buffers",
+        "cached",
+        "carried",
+        "frees_input",
+        "held",
+        "key",
+        "loss",
+        "module",
+        "ops",
+        "out",
+        "parameters",
+        "part",
+        "sizes",
+        "training",
+    )
+
+    def __init__(self, key: str, sizes: Sizes, autocast: int = 0, training: bool = True) -> None:
+        self.key = key
+        self.sizes = sizes
+        self.autocast = autocast
+        self.training = training
+        self.ops: list[Op] = []
+        self.parameters: list[Parameter] = []
+        self.buffers: list[Tensor] = []
+        self.cached: list[Tensor] = []
+        self.held: list[Tensor] = []
+        self.carried: Tensor | None = None
+        self.frees_input = False
+        self.out: Tensor | None = None
+        self.part = ""
+        self.module = ""
+        self.loss = False
+
+    # -- tensors ------------------------------------------------------------------------------
+
+    def tensor(self, name: str, dims: Dims, width: int, grad: bool = False, origin: int = MADE) -> Tensor:
+        """A tensor of shape ``dims`` with ``width`` bytes per element."""
+        coefficient, monomial = self.sizes.of(dims)
+        made = Tensor(name, dims, width, coefficient * width, monomial, grad, origin)
+        made.block = self.key
+        made.part = self.part
+        made.module = self.module
+        made.loss = self.loss
+        return made
+
+    def parameter(
+        self,
+        name: str,
+        dims: Dims,
+        width: int,
+        trainable: bool = True,
+        cut: str = "",
+        part: str = "",
+        number_format: str = "",
+    ) -> Parameter:
+        """A weight of this block, listed once."""
+        made = Parameter(
+            name,
+            dims,
+            width,
+            self.sizes.count(dims),
+            trainable and self.training,
+            cut,
+            number_format,
+        )
+        made.block = self.key
+        made.part = part or self.part
+        made.module = self.module
+        self.parameters.append(made)
+        return made
+
+    def buffer(self, name: str, dims: Dims, width: int) -> None:
+        """A tensor that lies beside the weights and is not trained."""
+        self.buffers.append(self.tensor(name, dims, width, origin=AMBIENT))
+
+    def input(self, dims: Dims, width: int, grad: bool) -> Tensor:
+        """The block's input, made and counted by the block before."""
+        self.carried = made = self.tensor("input", dims, width, grad, CARRIED)
+        return made
+
+    def view(self, x: Tensor, name: str, dims: Dims) -> Tensor:
+        """A view of ``x``: another shape, the same storage and gradient path."""
+        coefficient, monomial = self.sizes.of(dims)
+        made = Tensor(name, dims, x.width, coefficient * x.width, monomial, x.grad, x.origin)
+        made.root = x.root
+        made.block = self.key
+        made.part, made.module, made.loss = self.part, self.module, x.loss
+        return made
+
+    def use(self, *tensors: Tensor) -> None:
+        """Python still refers to ``tensors`` up to here (an argument of a call that returns now)."""
+        self.run("", tensors, (), (), ())
+
+    def hold(self, *tensors: Tensor) -> None:
+        """Python refers to ``tensors`` until the layer returns (a result that is not used)."""
+        self.held.extend(tensor.root for tensor in tensors)
+
+    def cache(self, *tensors: Tensor) -> None:
+        """``tensors`` stay in the cache after the layer."""
+        self.cached.extend(tensors)
+
+    def run(
+        self,
+        name: str,
+        ins: tuple[Tensor, ...],
+        outs: tuple[Tensor, ...],
+        saves: tuple[Tensor, ...],
+        back: Back,
+        extra: tuple[int, int] | None = None,
+        back_extra: tuple[int, int] | None = None,
+    ) -> None:
+        """Add an operator."""
+        self.ops.append(Op(name, self.part, self.module, ins, outs, saves, back, extra, back_extra))
+
+    def record(
+        self,
+        name: str,
+        ins: tuple[Tensor, ...],
+        out: Tensor,
+        saves: tuple[Tensor, ...],
+        back: Back,
+        extra: tuple[int, int] | None = None,
+        back_extra: tuple[int, int] | None = None,
+    ) -> Tensor:
+        """Add an operator with one result; ``out.grad`` decides whether it has a backward."""
+        if not out.grad:
+            saves = back = ()
+            back_extra = None
+        self.ops.append(Op(name, self.part, self.module, ins, (out,), saves, back, extra, back_extra))
+        return out

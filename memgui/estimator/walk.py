@@ -1,0 +1,300 @@
+"""One micro batch through a program: forward through stem, layers and tail, and back.
+
+Live bytes are linear along a run of equal layers, so a run costs what one layer costs.  Every
+amount is what is alive beyond the step's base (weights, states, inputs, gradients of earlier micro
+batches).  A walk is a generator of :class:`Point` objects; what a point holds has to be asked for
+before the walk goes on, and is worked out only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Generic, NamedTuple
+
+from memgui.estimator.block import Block
+from memgui.estimator.lifetimes import Back, Events
+from memgui.estimator.measure import Measure, N, Sorter
+from memgui.estimator.program import Kind, Program
+
+
+class Place(NamedTuple):
+    """Where in the program a peak lies: the events that lead to it (the first ``stop`` of them)."""
+
+    events: Events
+    stop: int | None
+
+
+Inside = Iterator[tuple[Place, Callable[[], N]]]
+
+
+class Point(Generic[N]):
+    """``count`` alike points, at layers ``start``, ``start + step``, ... (one where it is no layer).
+
+    ``amount()`` is what is alive at the first of them in the order of the walk, ``slope()`` what
+    each further one adds, ``place()`` where the peak lies.
+    """
+
+    __slots__ = ("amount", "count", "key", "place", "slope", "start", "step")
+
+    def __init__(
+        self,
+        key: str,
+        amount: Callable[[], N],
+        slope: Callable[[], N],
+        place: Callable[[], Place],
+        start: int = -1,
+        count: int = 1,
+        step: int = 1,
+    ) -> None:
+        self.key = key
+        self.amount = amount
+        self.slope = slope
+        self.place = place
+        self.start = start
+        self.count = count
+        self.step = step
+
+
+class Walk(Generic[N]):
+    """Walks a program with a measure.
+
+    ``accumulate``: gradients of weights exist already.  ``keep_outputs``: the model's result is
+    referred to until the end of backward.  ``guide`` is a finished walk over bytes that says where
+    in a layer the peak lies; without one all candidates are compared.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        measure: Measure[N],
+        *,
+        accumulate: bool = False,
+        keep_outputs: bool = False,
+        guide: Walk[int] | None = None,
+    ) -> None:
+        self.program = program
+        self.m = measure
+        self.accumulate = accumulate
+        self.keep_outputs = keep_outputs
+        self.checkpointing = program.options.checkpointing == "full"
+        self.guide = guide
+        self.chosen: dict[tuple[Kind, bool], tuple[int, Place]] = {}
+        self._known: dict[tuple[Kind, str], N] = {}
+
+    # -- forward ----------------------------------------------------------------------------------
+
+    def forward(self) -> Iterator[Point[N]]:
+        """The points of the forward pass."""
+        m, stem, tail = self.m, self.program.stem, self.program.tail
+        yield self._single("embedding", stem.running, lambda: m.peak(stem.running, stem.sort_running))
+        live = m.add(m.nothing(), m.end(stem.running, stem.sort_running))
+        live = m.add(live, m.group(stem.output, stem.sort_running), -1)
+        index = 0
+        for kind, count in self.program.runs:
+            yield self._layers(kind, count, index, 1, live, self._inside_forward)
+            live = m.add(live, self._left_forward(kind), count)
+            index += count
+        if not self.checkpointing:  # the model returns: what it alone referred to dies
+            live = m.add(live, m.group(self.program.shared_unsaved, stem.sort_running), -1)
+        live = m.add(live, m.group(tail.input, tail.sort_running))
+        yield self._single(
+            "loss", tail.running, lambda: m.add(m.copy(live), m.peak(tail.running, tail.sort_running))
+        )
+
+    def _single(self, key: str, events: Events, amount: Callable[[], N]) -> Point[N]:
+        return Point(key, amount, self.m.nothing, lambda: Place(events, None))
+
+    def _layers(
+        self, kind: Kind, count: int, start: int, step: int, live: N, inside: Callable[[Kind], Inside[N]]
+    ) -> Point[N]:
+        forward = step > 0
+        slope = self._left_forward if forward else self._slope_back
+        return Point(
+            "layer",
+            lambda: self.m.add(self.m.copy(live), self._peak(kind, forward, inside)),
+            lambda: slope(kind),
+            lambda: (self.guide or self).chosen[kind, forward][1],
+            start,
+            count,
+            step,
+        )
+
+    def _peak(self, kind: Kind, forward: bool, inside: Callable[[Kind], Inside[N]]) -> N:
+        """The largest of the amounts inside one layer."""
+        key = (kind, "forward" if forward else "backward")
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        if self.guide is not None:
+            wanted = self.guide.chosen[kind, forward][0]
+            found = next(amount() for at, (_, amount) in enumerate(inside(kind)) if at == wanted)
+        else:
+            found = self.m.nothing()
+            for at, (place, amount) in enumerate(inside(kind)):
+                candidate = amount()
+                if not at or self.m.larger(candidate, found):
+                    found = candidate
+                    self.chosen[kind, forward] = at, place
+        self._known[key] = found
+        return found
+
+    def _inside_forward(self, kind: Kind) -> Inside[N]:
+        m, passing = self.m, self.checkpointing
+        first = kind.blocks[0]
+        rel = m.add(m.nothing(), m.group(first.input, first.sort_input if passing else first.sort_running))
+        for block in kind.blocks:
+            events, sort = self._events(block)
+            if block is not first:
+                rel = m.add(rel, m.group(block.input, sort))
+            yield Place(events, None), self._at(rel, events, sort, None)
+            rel = m.add(rel, m.end(events, sort))
+            rel = m.add(rel, m.group(block.output, sort), -1)
+            if block is not first and (passing or not block.carried):
+                rel = m.add(rel, m.group(block.input, sort), -1)
+
+    def _at(self, rel: N, events: Events, sort: Sorter, stop: int | None) -> Callable[[], N]:
+        return lambda: self.m.add(self.m.copy(rel), self.m.peak(events, sort, stop))
+
+    def _events(self, block: Block) -> tuple[Events, Sorter]:
+        if self.checkpointing:
+            return block.passing, block.sort_passing
+        return block.running, block.sort_running
+
+    def _left_forward(self, kind: Kind) -> N:
+        """What a layer leaves behind while the forward pass goes on."""
+        known = self._known.get((kind, "left"))
+        if known is None:
+            m = self.m
+            known = m.add(m.nothing(), self.kept(kind))
+            for block in kind.blocks:
+                copies = block.copies_passing if self.checkpointing else block.copies
+                known = m.add(known, m.group(copies, block.sort_running))
+            self._known[kind, "left"] = known
+        return known
+
+    def kept(self, kind: Kind) -> N:
+        """What autograd, or a checkpoint, keeps of a layer until its backward."""
+        known = self._known.get((kind, "kept"))
+        if known is None:
+            m = self.m
+            if self.checkpointing:
+                first = kind.blocks[0]
+                known = m.add(m.nothing(), m.group(first.input, first.sort_input))
+            else:
+                known = m.nothing()
+                for block in kind.blocks:
+                    known = m.add(known, m.group(block.kept, block.sort_running))
+            self._known[kind, "kept"] = known
+        return known
+
+    def after_forward(self) -> N:
+        """What is alive when the loss has been computed and the model has returned."""
+        m, program = self.m, self.program
+        stem, tail = program.stem, program.tail
+        live = m.add(m.nothing(), m.group(stem.kept, stem.sort_running))
+        shared = program.shared if self.checkpointing else program.shared_saved
+        live = m.add(live, m.group(shared, stem.sort_input))
+        for kind, count in program.runs:
+            live = m.add(live, self.kept(kind), count)
+        live = m.add(live, m.group(tail.kept, tail.sort_running))
+        live = m.add(live, m.group(tail.output, tail.sort_running))
+        if self.keep_outputs:
+            live = m.add(live, m.group(tail.held, tail.sort_running))
+        return live
+
+    # -- backward ---------------------------------------------------------------------------------
+
+    def backward(self) -> Iterator[Point[N]]:
+        """The points of the backward pass."""
+        m, program = self.m, self.program
+        stem, tail = program.stem, program.tail
+        live = self.after_forward()
+        yield from self._tail_back(live)
+        live = self._after_tail(live)
+        index = program.model.num_hidden_layers
+        for kind, count in reversed(program.runs):
+            index -= count
+            live = m.add(live, self.kept(kind), -1)
+            yield self._layers(kind, count, index + count - 1, -1, live, self._inside_backward)
+            live = m.add(live, self.kept(kind), 1 - count)
+            live = m.add(live, self._left_back(kind), count)
+        shared = program.shared if self.checkpointing else program.shared_saved
+        live = m.add(live, m.group(shared, stem.sort_input), -1)
+        if stem.tape.out is not None and stem.tape.out.grad:
+            back = stem.back(accumulate=self.accumulate)
+            sort = self._sort_back(stem)
+            live = m.add(live, m.group(back.start_group, sort))
+            yield self._single(
+                "embedding", back.events, lambda: m.add(m.copy(live), m.peak(back.events, sort))
+            )
+
+    def _sort_back(self, block: Block) -> Sorter:
+        return block.sort_adding if self.accumulate else block.sort_running
+
+    def _tail_back(self, live: N) -> Iterator[Point[N]]:
+        m, tail = self.m, self.program.tail
+        back = tail.back(accumulate=self.accumulate)
+        sort = self._sort_back(tail)
+        live = m.add(m.copy(live), m.group(back.start_group, sort))
+        yield self._single("loss", back.events, lambda: m.add(m.copy(live), m.peak(back.events, sort)))
+
+    def _after_tail(self, live: N) -> N:
+        """The loss and its gradient (4 bytes each) stay; what the tail kept has gone."""
+        m, tail = self.m, self.program.tail
+        back = tail.back(accumulate=self.accumulate)
+        sort = self._sort_back(tail)
+        live = m.add(live, m.group(back.start_group, sort))
+        live = m.add(live, m.end(back.events, sort))
+        return m.add(live, m.group(back.finish_group, sort), -1)
+
+    def _inside_backward(self, kind: Kind) -> Inside[N]:
+        m, blocks = self.m, kind.blocks
+        first, last = blocks[0], blocks[-1]
+        rel = m.add(m.nothing(), self.kept(kind))
+        rel = m.add(rel, m.group(self._back(kind, last).start_group, self._sort_back(last)))
+        if self.checkpointing:  # run forward again, up to the last tensor that is saved
+            held = m.nothing()
+            for block in blocks:
+                sort = self._sort_repeated(block)
+                if block is not first:
+                    rel = m.add(rel, m.group(block.input, sort))
+                stop = block.running.stop if block is last else None
+                yield Place(block.running, stop), self._at(rel, block.running, sort, stop)
+                rel = m.add(rel, m.group(block.made, sort))
+                if block is not last:
+                    for passing in (block.held, block.copies):
+                        rel = m.add(rel, m.group(passing, sort))
+                        held = m.add(held, m.group(passing, sort))
+                if block is not first and not block.carried:
+                    rel = m.add(rel, m.group(block.input, sort), -1)
+            rel = m.add(rel, held, -1)
+        for block in reversed(blocks):
+            back = self._back(kind, block)
+            sort = self._sort_repeated(block) if self.checkpointing else self._sort_back(block)
+            if block is not last:
+                rel = m.add(rel, m.group(back.start_group, sort))
+            yield Place(back.events, None), self._at(rel, back.events, sort, None)
+            rel = m.add(rel, m.end(back.events, sort))
+            rel = m.add(rel, m.group(back.finish_group, sort), -1)
+
+    def _sort_repeated(self, block: Block) -> Sorter:
+        return block.sort_repeated if self.accumulate else block.sort_passing
+
+    def _back(self, kind: Kind, block: Block) -> Back:
+        keep = self.checkpointing and block is kind.blocks[0]
+        return block.back(accumulate=self.accumulate, keep_input=keep)
+
+    def _left_back(self, kind: Kind) -> N:
+        """What a layer's backward leaves: gradients of its weights."""
+        known = self._known.get((kind, "gradients"))
+        if known is None:
+            m = self.m
+            known = m.nothing()
+            for block in kind.blocks:
+                known = m.add(known, m.group(self._back(kind, block).weights_group, self._sort_back(block)))
+            self._known[kind, "gradients"] = known
+        return known
+
+    def _slope_back(self, kind: Kind) -> N:
+        m = self.m
+        return m.add(m.add(m.nothing(), self._left_back(kind)), self.kept(kind), -1)
