@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 import sys
 from contextlib import suppress
@@ -97,7 +96,7 @@ def move_into(path: StrPath, folder: StrPath, name: str) -> Path:
 def _write_once(target: str, data: bytes, new: bool) -> bool:
     """Whether it worked; no where a sweep took the temporary file for a leftover (before it was held)."""
     folder = os.path.dirname(target)
-    temporary = os.path.join(folder, f".memgui-{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(folder, f".memgui-{os.urandom(8).hex()}.tmp")
     mode = _mode(target)
     if mode is not None:
         if new:

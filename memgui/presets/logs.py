@@ -14,7 +14,6 @@ import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from importlib import metadata
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
@@ -113,6 +112,8 @@ def _faults(paths: AppPaths) -> Path:
 
 
 def _version(package: str) -> str:
+    from importlib import metadata  # costs milliseconds at the start and is rarely asked for
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -85,7 +84,7 @@ class SessionKeeper:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        token = secrets.token_hex(8)
+        token = os.urandom(8).hex()
         self._path = folder / f"{token}.json"
         self._lock_path = folder / f"{token}.lock"
         self._lock: BinaryIO | None = None

@@ -210,11 +210,12 @@ class PresetStore:
     def import_file(self, path: StrPath) -> tuple[Loaded | FileFault, ...]:
         """Take the presets in a file (one or several) among the person's, under names that are free."""
         found = decode_many(read_whole(path, MAX_MANY_BYTES), display_name(path))
-        return tuple(self._import(item) for item in found)
+        taken = self._taken()
+        return tuple(self._import(item, taken) for item in found)
 
     def import_text(self, text: str) -> Loaded:
         """Take the preset in a shared text among the person's, under a name that is free."""
-        return self._take(share.from_text(text))
+        return self._take(share.from_text(text), self._taken())
 
     def export(self, entries: Sequence[Entry], path: StrPath) -> None:
         """Write presets into one file: a single one just as it is saved, several as a collection."""
@@ -223,32 +224,34 @@ class PresetStore:
 
     def free_name(self, name: str) -> str:
         """``name``, or that with a number after it where the person has a preset of that name."""
-        name = check_name(name)
-        taken = {_folded(entry.name) for entry in self._user.entries()}
-        stem = re.sub(r" \(\d+\)$", "", name)[: MAX_NAME - 8]
-        number = 1
-        while _folded(name) in taken:
-            number += 1
-            name = f"{stem} ({number})"
-        return name
+        return _numbered(check_name(name), self._taken())
 
-    def _import(self, item: Decoded | FileFault) -> Loaded | FileFault:
+    def _taken(self) -> set[str]:
+        return {_folded(entry.name) for entry in self._user.entries()}
+
+    def _import(self, item: Decoded | FileFault, taken: set[str]) -> Loaded | FileFault:
         if isinstance(item, FileFault):
             return item
         try:
-            return self._take(item)
+            return self._take(item, taken)
         except FileFault as fault:
             return fault
 
-    def _take(self, decoded: Decoded) -> Loaded:
-        preset = msgspec.structs.replace(decoded.preset, name=self.free_name(decoded.preset.name))
-        return Loaded(self._add(preset), preset, decoded.issues)
+    def _take(self, decoded: Decoded, taken: set[str]) -> Loaded:
+        """Add a preset under a name not yet in ``taken``, and put that name there."""
+        name = _numbered(check_name(decoded.preset.name), taken)
+        preset = msgspec.structs.replace(decoded.preset, name=name)
+        entry = self._add(preset, taken)
+        taken.add(_folded(name))
+        return Loaded(entry, preset, decoded.issues)
 
-    def _add(self, preset: Preset) -> Entry:
+    def _add(self, preset: Preset, taken: set[str] | None = None) -> Entry:
+        """Write a new file; where ``taken`` is given the name is known not to be in it."""
         preset = msgspec.structs.replace(preset, name=check_name(preset.name))
         make_folder(self.folder)
         with in_turn(self.folder):
-            self._demand_free(preset.name, None)
+            if taken is None:
+                self._demand_free(preset.name, None)
             stem = file_stem(preset.name)
             for number in range(1, 1000):
                 path = self.folder / (f"{stem}{SUFFIX}" if number == 1 else f"{stem}-{number}{SUFFIX}")
@@ -349,6 +352,15 @@ def file_stem(name: str) -> str:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain)[:40].strip("-") or "preset"
     return f"{slug}-{hashlib.sha256(_folded(name).encode()).hexdigest()[:8]}"
+
+
+def _numbered(name: str, taken: set[str]) -> str:
+    stem = re.sub(r" \(\d+\)$", "", name)[: MAX_NAME - 8]
+    number = 1
+    while _folded(name) in taken:
+        number += 1
+        name = f"{stem} ({number})"
+    return name
 
 
 def _folded(name: str) -> str:
