@@ -7,15 +7,19 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from memgui.catalog import ModelEntry
 from memgui.catalog.search import key
 from memgui.importers.families import FAMILIES
 from memgui.importers.hf_config import import_config, model_from_config
 from memgui.spec import ModelSpec
+from tests.catalog.hub_names import HUB_NAMES, LONGEST, SAME
+from tests.importers.parameters import count
 
-TRUTH_SOURCE = "config.json of the published model; parameters as the modules of Transformers 5.24 count them"
+TRUTH_SOURCE = (
+    "hyper-parameters of the published model, as in the reference tables built with Transformers 5.24"
+)
 
 # Re-uploads, merges and quantised copies of models that stand under their own name.
 NOT_LISTED = re.compile(
@@ -81,13 +85,6 @@ FAMILY_OF = (
     (r"snowflake|all-minilm", "BERT", "embedding models"),
 )
 
-UPPER = {"gpt", "opt", "glm", "mpt", "dbrx", "bloom", "bert", "vit", "t5", "bart", "moe", "llm"}
-MIXED = {"deepseek": "DeepSeek", "smollm2": "SmolLM2", "smollm3": "SmolLM3", "tinyllama": "TinyLlama"}
-MIXED |= {"codellama": "CodeLlama", "starcoder": "StarCoder", "starcoder2": "StarCoder2", "gpt2": "gpt2"}
-MIXED |= {"stablelm": "StableLM", "neox": "NeoX", "olmo": "OLMo", "olmoe": "OLMoE", "minimax": "MiniMax"}
-MIXED |= {"roberta": "RoBERTa", "deberta": "DeBERTa", "modernbert": "ModernBERT", "albert": "ALBERT"}
-MIXED |= {"recurrentgemma": "RecurrentGemma", "flan": "FLAN"}
-
 
 def models(shared: Path) -> list[ModelEntry]:
     """Every entry, by family and size."""
@@ -99,42 +96,38 @@ def models(shared: Path) -> list[ModelEntry]:
 def _collected(folder: Path) -> list[ModelEntry]:
     entries: list[ModelEntry] = []
     for row in json.loads((folder / "INDEX.json").read_text("utf-8"))["configs"]:
-        parameters = row.get("module_params") or row.get("published_params")
-        if NOT_LISTED.search(row["model"]) or not parameters or row["model_type"] not in FAMILIES:
+        name = row["model"]
+        if NOT_LISTED.search(name) or row["model_type"] not in FAMILIES:
             continue
         spec = _bare(import_config(folder / row["file"]).model)
-        same = next((e for e in entries if e.spec == spec and _base(e.name) == _base(row["model"])), None)
-        if same is not None:
-            shorter, longer = sorted((same.name, row["model"]), key=len)
-            entries.remove(same)
-            entries.append(
-                msgspec.structs.replace(
-                    same, name=shorter, aliases=(*same.aliases, longer, longer.partition("/")[2])
-                )
-            )
+        same = next((e for e in entries if e.spec == spec and _base(e.name) == _base(name)), None)
+        if same is None:
+            entries.append(_entry(name, spec, f"{row['source']} ({row['kind']})"))
             continue
-        entries.append(_entry(row["model"], spec, parameters, f"{row['source']} ({row['kind']})"))
+        shorter, longer = sorted((same.name, name), key=len)
+        aliases = (*same.aliases, longer, longer.partition("/")[2])
+        entries[entries.index(same)] = replace(same, name=shorter, aliases=aliases)
     return entries
 
 
 def _add_truth(entries: list[ModelEntry], folder: Path) -> None:
     configs: dict[str, Any] = json.loads((folder / "configs.json").read_text("utf-8"))
-    counted = json.loads((folder / "params.json").read_text("utf-8"))["models"]
-    totals = {name: row["total_params"] for name, row in counted.items()}
     for name, row in configs.items():
-        if row["model_type"] not in FAMILIES:
+        if name in SAME:
+            known = next(e for e in entries if SAME[name] in (e.name, *e.aliases))
+            if key(name) not in map(key, (known.title, *known.aliases)):
+                entries[entries.index(known)] = replace(known, aliases=(*known.aliases, name))
             continue
         spec = _bare(model_from_config(row["config"], row["head"], row["own_lm_head"]))
-        total = totals.get(name)
-        known = next((e for e in entries if _same(e.spec, spec) and _base(e.name) == _base(name)), None)
-        if known is not None:
-            if key(known.title) != key(name):
-                entries[entries.index(known)] = msgspec.structs.replace(known, aliases=(*known.aliases, name))
-        elif total is not None:
-            entries.append(_entry(_cased(name), spec, total, TRUTH_SOURCE))
+        if name in LONGEST:
+            spec = replace(spec, max_position_embeddings=LONGEST[name])
+        entry = _entry(HUB_NAMES.get(name, name), spec, TRUTH_SOURCE)
+        if key(name) not in map(key, (entry.title, *entry.aliases)):
+            entry = replace(entry, aliases=(*entry.aliases, name))
+        entries.append(entry)
 
 
-def _entry(name: str, spec: ModelSpec, parameters: int, source: str) -> ModelEntry:
+def _entry(name: str, spec: ModelSpec, source: str) -> ModelEntry:
     title = name.rpartition("/")[2]
     plain = title.removeprefix("Meta-")
     family, organisation = next(
@@ -147,39 +140,17 @@ def _entry(name: str, spec: ModelSpec, parameters: int, source: str) -> ModelEnt
         aliases=() if plain == title else (plain,),
         family=family,
         organisation=organisation,
-        parameters=parameters,
+        parameters=sum(count(spec).values()),
         source=source,
         spec=spec,
     )
 
 
 def _bare(model: ModelSpec) -> ModelSpec:
-    return msgspec.structs.replace(model, name="", source="")
-
-
-def _same(one: ModelSpec, other: ModelSpec) -> bool:
-    """Whether two descriptions differ at most in the longest sequence, where that has no weights."""
-    if one.position_embedding == "learned":
-        return one == other
-    return one == msgspec.structs.replace(other, max_position_embeddings=one.max_position_embeddings)
+    return replace(model, name="", source="")
 
 
 def _base(name: str) -> str:
     """The model behind a release: ``meta-llama/Meta-Llama-3-8B-Instruct`` is ``llama-3-8b``."""
     title = name.rpartition("/")[2].casefold().removeprefix("meta-")
     return re.sub(r"-(hf|instruct|chat|it|base|8k|text|v\d.*|\d{4})(?=-|$)", "", title)
-
-
-def _cased(name: str) -> str:
-    """A truth table's name in the case that people write: ``qwen2.5-7b`` is ``Qwen2.5-7B``."""
-    parts = []
-    for part in name.split("-"):
-        if re.fullmatch(r"[0-9.]+[bmk]|a[0-9.]+[bm]|[0-9]+x[0-9]+b|[0-9.]+m", part):
-            parts.append(part.upper().replace("X", "x"))
-        elif part in UPPER or part in MIXED:
-            parts.append(MIXED.get(part) or part.upper())
-        elif re.fullmatch(r"v[0-9.]+|[0-9].*|oss|text|class|default|base|it", part):
-            parts.append(part)
-        else:
-            parts.append(part[:1].upper() + part[1:])
-    return "-".join(parts)

@@ -12,6 +12,7 @@ import pytest
 from memgui.catalog import Catalog, UnknownName
 from memgui.spec import Scenario, Training
 from memgui.spec.validate import validate
+from tests.importers.parameters import count
 
 SHARED = Path(os.environ.get("MEMGUI_SHARED", Path(__file__).parents[3] / "shared"))
 
@@ -27,6 +28,26 @@ def test_every_model_is_a_valid_scenario(catalog: Catalog) -> None:
         scenario = Scenario(model=entry.model, training=Training(sequence_length=length))
         errors = [issue.text for issue in validate(scenario) if issue.severity == "error"]
         assert not errors, entry.name
+
+
+def test_there_are_enough_models(catalog: Catalog) -> None:
+    assert len(catalog.models) >= 120
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the reference folder is not here")
+def test_truth_models_are_there_by_their_names_with_their_parameters(catalog: Catalog) -> None:
+    configs = json.loads((SHARED / "truth" / "configs.json").read_text("utf-8"))
+    counted = json.loads((SHARED / "truth" / "params.json").read_text("utf-8"))["models"]
+    for name in configs:
+        entry = catalog.model(name)
+        assert entry.spec.head == configs[name]["head"], name
+        if name in counted:
+            assert entry.parameters == counted[name]["total_params"], name
+
+
+def test_stored_parameters_are_those_of_the_description(catalog: Catalog) -> None:
+    for entry in catalog.models:
+        assert entry.parameters == sum(count(entry.spec).values()), entry.name
 
 
 def test_every_device_is_bounded_and_valid(catalog: Catalog) -> None:
