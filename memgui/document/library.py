@@ -52,6 +52,7 @@ class Library(QObject):
         self._settings = settings
         self._jobs = jobs
         self._held, _ = settings.load()
+        self._seen: dict[str, Entry] = {}
 
     # -- lists ---------------------------------------------------------------------------------
 
@@ -125,6 +126,7 @@ class Library(QObject):
         loaded = self._try(lambda: self._presets.load(entry))
         if loaded is None:
             return
+        self._seen[entry.key] = loaded.entry
         content = loaded.preset.content
         if isinstance(content, Scenario):
             self._load(State(content, content.model, loaded.preset.name, entry.key), loaded.preset.name)
@@ -165,8 +167,19 @@ class Library(QObject):
         entry = self.open_entry()
         if entry is None:
             return False
-        self._replace(entry, self._document.scenario)
+        self._replace(self._seen.get(entry.key, entry), self._document.scenario)
         return True
+
+    def seen(self, key: str) -> str:
+        """The digest of a preset as this window last read or wrote it, empty where it did neither."""
+        entry = self._seen.get(key)
+        return entry.digest if entry is not None else ""
+
+    def remember_seen(self, key: str, digest: str) -> None:
+        """Take from an earlier run what :meth:`seen` said, so that a change since then is noticed."""
+        entry = self._presets.find(key) if key and digest else None
+        if entry is not None:
+            self._seen[key] = msgspec.structs.replace(entry, digest=digest)
 
     def save_as(self, name: str, *, model_only: bool = False, notes: str = "") -> bool:
         """Keep the open scenario (or its model alone) under a new name; whether it was kept."""
@@ -205,6 +218,7 @@ class Library(QObject):
             self._saved(saved, content)
 
     def _saved(self, entry: Entry, content: Scenario | ModelSpec) -> None:
+        self._seen[entry.key] = entry
         if content == self._document.scenario:
             self._document.saved_as(entry.name, entry.key)
         self.changed.emit()
@@ -217,6 +231,8 @@ class Library(QObject):
         renamed = self._try(lambda: self._presets.update(entry, name=name))
         if renamed is None:
             return False
+        if self.seen(entry.key) == entry.digest:  # else what another program wrote is still to be noticed
+            self._seen[entry.key] = renamed
         if self._document.state.preset == entry.key:
             self._document.renamed(renamed.name)
         self.changed.emit()

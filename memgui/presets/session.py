@@ -43,13 +43,14 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """What is open in one memgui.
 
     ``origin`` is the model as it was loaded, ``name`` that of the preset or file the scenario came from,
-    ``preset`` the key of that preset (``""``: of none).
+    ``preset`` the key of that preset (``""``: of none) and ``digest`` its content's, as it was last seen.
     """
 
     scenario: Scenario
     origin: ModelSpec | None = None
     name: str = ""
     preset: str = ""
+    digest: str = ""
     pinned: tuple[Pinned, ...] = ()
 
 
@@ -202,6 +203,7 @@ class SessionKeeper:
             "origin": plain(session.origin),
             "name": session.name,
             "preset": session.preset,
+            "digest": session.digest,
             "pinned": plain(session.pinned),
         }
         write_atomic(self._path, dump(self._path.name, envelope, MAX_BYTES))
@@ -234,6 +236,7 @@ def _read(path: Path) -> _Slot:
             origin=origin,
             name=reader.text(envelope, "name", "", 1000),
             preset=reader.text(envelope, "preset", "", 1000),
+            digest=reader.text(envelope, "digest", "", 1000),
             pinned=tuple(pinned),
         ),
         closed=envelope.get("closed") is True,

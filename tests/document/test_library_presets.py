@@ -1,0 +1,95 @@
+"""Saving over a preset that another program changed: noticed, told, and done only when asked for."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from memgui.catalog import Catalog
+from memgui.document.document import Document, State
+from memgui.document.jobs import Jobs
+from memgui.document.library import Library
+from memgui.document.notice import Notice
+from memgui.presets.entries import Entry
+from memgui.presets.paths import AppPaths
+from memgui.presets.settings import SettingsStore
+from memgui.presets.store import PresetStore
+from tests.document.fakes import Estimator, scenario
+
+
+class Opened(NamedTuple):
+    document: Document
+    library: Library
+    store: PresetStore
+    told: list[Notice]
+
+    def entry(self) -> Entry:
+        (entry,) = self.library.presets()
+        return entry
+
+    def changed_by_another(self) -> None:
+        envelope = json.loads(self.entry().path.read_text("utf-8"))
+        self.entry().path.write_text(json.dumps({**envelope, "notes": "theirs"}), "utf-8")
+
+    def notes(self) -> str:
+        return self.store.load(self.entry()).preset.notes
+
+
+@pytest.fixture
+def opened(qapp: QApplication, tmp_path: Path) -> Iterator[Opened]:
+    paths = AppPaths.default(home=tmp_path)
+    first = scenario()
+    document = Document(State(first, first.model), Estimator())
+    jobs = Jobs()
+    store = PresetStore(paths)
+    library = Library(document, Catalog(), store, SettingsStore(paths.settings), jobs)
+    told: list[Notice] = []
+    library.told.connect(told.append)
+    assert library.save_as("Mine")
+    told.clear()
+    yield Opened(document, library, store, told)
+    jobs.close()
+
+
+def test_save_goes_over_what_this_window_wrote(opened: Opened) -> None:
+    for length in (1024, 2048):
+        opened.document.edit("training.sequence_length", length)
+        assert opened.library.save()
+        assert opened.store.load(opened.entry()).preset.content == opened.document.scenario
+
+
+def test_change_by_another_program_is_told_and_overruled_only_when_asked(opened: Opened) -> None:
+    opened.changed_by_another()
+    opened.document.edit("training.sequence_length", 1024)
+    assert opened.library.save()
+    assert opened.notes() == "theirs"
+    (notice,) = opened.told
+    assert "changed by another program" in notice.message.text
+    assert notice.action is not None
+    notice.action()
+    assert opened.store.load(opened.entry()).preset.content == opened.document.scenario
+
+
+def test_change_is_still_noticed_after_the_list_was_read_and_the_preset_renamed(opened: Opened) -> None:
+    opened.changed_by_another()
+    assert opened.library.rename(opened.entry(), "Renamed")
+    opened.library.save()
+    assert opened.notes() == "theirs"
+    opened.library.open_preset(opened.entry())
+    opened.told.clear()
+    opened.library.rename(opened.entry(), "Mine")
+    opened.library.save()
+    assert ["saved" in notice.message.text for notice in opened.told] == [True]
+
+
+def test_change_between_two_runs_is_noticed(opened: Opened) -> None:
+    key = opened.entry().key
+    digest = opened.library.seen(key)
+    opened.changed_by_another()
+    opened.library.remember_seen(key, digest)
+    opened.library.save()
+    assert opened.notes() == "theirs"
+    assert "changed by another program" in opened.told[0].message.text
