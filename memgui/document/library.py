@@ -51,7 +51,7 @@ class Library(QObject):
         self._presets = presets
         self._settings = settings
         self._jobs = jobs
-        self._held, _ = settings.load()
+        self._held, self.settings_issues = settings.load()
         self._seen: dict[str, Entry] = {}
 
     # -- lists ---------------------------------------------------------------------------------
