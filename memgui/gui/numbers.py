@@ -105,6 +105,12 @@ class Numbers:
             return UNCHANGED
         return f"{self._decimal(_rounded(part * 100, whole, decimals), decimals)}{THIN_SPACE}%"
 
+    def percent_at_least(self, part: int, whole: int) -> str:
+        """A share in whole per cent; ``<1 %`` where that would read as nothing."""
+        if 0 < part * 200 < whole:
+            return f"<1{THIN_SPACE}%"
+        return self.share(part, whole, 0)
+
     def parameters(self, count: int) -> str:
         """A count of parameters in three figures: ``8.03 B``, ``124 M``."""
         for sign, power in (("T", 10**12), ("B", 10**9), ("M", 10**6), ("k", 10**3)):

@@ -162,7 +162,7 @@ def moment_of(components: tuple[Node, ...], key: str, label: str, phase: str) ->
 def training_timeline(
     components: tuple[Node, ...], layers: int = 32, micro_batches: int = 2
 ) -> tuple[Moment, ...]:
-    """A step as it goes: activations grow, the loss peaks, gradients take their place, the optimizer steps."""
+    """A step as it goes: activations grow, the loss peaks, gradients take their place, then the optimizer."""
     whole = {node.key: node.bytes for node in components}
     moments: list[Moment] = []
 

@@ -1,0 +1,1 @@
+"""The donut: which component takes what share, in two rings."""
