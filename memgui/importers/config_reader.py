@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
+from memgui.files.strict_json import JsonObject, shown
 from memgui.importers.class_defaults import ClassDefaults, class_defaults, source
-from memgui.importers.strict_json import JsonObject, shown
 from memgui.spec.fields import BY_PATH
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 

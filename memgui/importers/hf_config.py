@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
-from memgui.importers.bounded import ImportFault, StrPath
+from memgui.files.bounded import FileFault, StrPath
+from memgui.files.strict_json import JsonObject, load_object, shown
 from memgui.importers.config_reader import SYNONYMS, Config, Report
 from memgui.importers.families import FAMILIES, Fields
 from memgui.importers.nearest import nearest
 from memgui.importers.quantization import Quantization, quantization
 from memgui.importers.silent import is_silent
-from memgui.importers.strict_json import JsonObject, load_object, shown
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
 
@@ -44,7 +44,7 @@ def import_config(source: StrPath | Mapping[str, Any], name: str = "") -> Import
         name: what the model shall be called; the file says it rarely.
 
     Raises:
-        ImportFault: one sentence that names the file, the key, the value and what is allowed.
+        FileFault: one sentence that names the file, the key, the value and what is allowed.
     """
     if isinstance(source, Mapping):
         stated = JsonObject(dict(source), name or "config.json")
@@ -108,7 +108,7 @@ def _states_size(stated: JsonObject) -> bool:
 
 def _require_size(config: Config) -> None:
     if not _states_size(config.stated):
-        raise ImportFault(
+        raise FileFault(
             config.stated.name,
             QT_TRANSLATE_NOOP(
                 "messages",
@@ -122,7 +122,7 @@ def _model(fields: Fields, file: JsonObject) -> ModelSpec:
     try:
         return msgspec.convert(fields, ModelSpec, strict=True)
     except msgspec.ValidationError as error:
-        raise ImportFault(
+        raise FileFault(
             file.name,
             QT_TRANSLATE_NOOP("messages", "{file} describes no model that can be held: {reason}."),
             reason=shown(str(error)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from memgui.importers.strict_json import JsonObject
+from memgui.files.strict_json import JsonObject
 
 
 class Quantization(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memgui.importers.bounded import ImportFault
+from memgui.files.bounded import FileFault
 from memgui.importers.families import FAMILIES
 from memgui.importers.hf_config import import_config, model_from_config
 from memgui.spec import ModelSpec, Scenario, Training
@@ -184,7 +184,7 @@ def test_nested_language_model_is_found() -> None:
     ],
 )
 def test_wrong_type_or_absurd_value_is_refused(change: dict[str, Any], where: str, allowed: str) -> None:
-    with pytest.raises(ImportFault) as caught:
+    with pytest.raises(FileFault) as caught:
         import_config({**LLAMA, **change}, "strange.json")
     said = str(caught.value)
     assert said.startswith("strange.json")
@@ -194,12 +194,12 @@ def test_wrong_type_or_absurd_value_is_refused(change: dict[str, Any], where: st
 
 @pytest.mark.parametrize("config", [{}, {"model_type": "llama"}, {"vocab_size": 5, "num_attention_heads": 4}])
 def test_neither_width_nor_depth_is_refused(config: dict[str, Any]) -> None:
-    with pytest.raises(ImportFault, match="neither a width"):
+    with pytest.raises(FileFault, match="neither a width"):
         import_config(config)
 
 
 def test_missing_width_of_an_unknown_type_is_named() -> None:
-    with pytest.raises(ImportFault, match=r"does not state hidden_size"):
+    with pytest.raises(FileFault, match=r"does not state hidden_size"):
         import_config({"num_hidden_layers": 3, "model_type": "never_seen"})
 
 
@@ -220,16 +220,16 @@ def test_missing_width_of_an_unknown_type_is_named() -> None:
 def test_hostile_files_end_in_one_sentence(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "config.json"
     file.write_bytes(content)
-    with pytest.raises(ImportFault) as caught:
+    with pytest.raises(FileFault) as caught:
         import_config(file)
     assert "\n" not in str(caught.value)
     assert "config.json" in str(caught.value)
 
 
 def test_directory_and_missing_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ImportFault, match="is a folder"):
+    with pytest.raises(FileFault, match="is a folder"):
         import_config(tmp_path)
-    with pytest.raises(ImportFault, match="not there"):
+    with pytest.raises(FileFault, match="not there"):
         import_config(tmp_path / "config.json")
 
 
@@ -248,7 +248,7 @@ def test_every_key_of_every_family_may_be_of_the_wrong_type_without_a_traceback(
         }
         for name in names - {"model_type"}:
             for value in values:
-                with contextlib.suppress(ImportFault):
+                with contextlib.suppress(FileFault):
                     assert isinstance(import_config({**base, name: value}).model, ModelSpec)
 
 
@@ -281,6 +281,6 @@ def test_fields_of_a_description_are_fields_of_the_model() -> None:
         assert describe.__doc__, model_type
         try:
             model = import_config({**LLAMA, "model_type": model_type}).model
-        except ImportFault:
+        except FileFault:
             continue
         assert set(msgspec.structs.asdict(model)) == known
