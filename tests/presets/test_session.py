@@ -16,7 +16,12 @@ from memgui.spec import replace
 from tests.presets.conftest import MODEL, SCENARIO
 
 SESSION = Session(
-    scenario=SCENARIO, origin=MODEL, name="Mine", preset="user/x", digest="d", pinned=(Pinned("before", SCENARIO),)
+    scenario=SCENARIO,
+    origin=MODEL,
+    name="Mine",
+    preset="user/x",
+    digest="d",
+    pinned=(Pinned("before", SCENARIO),),
 )
 OTHER = msgspec.structs.replace(SESSION, name="Other")
 
