@@ -230,8 +230,7 @@ class Document(QObject):
                 log.exception("the estimate of %s failed", scenario)
                 issues = (_fault(error), *issues)
         if estimate is not None:
-            known = set(issues)
-            issues = (*issues, *(issue for issue in estimate.issues if issue not in known))
+            issues = (*issues, *(issue for issue in estimate.issues if issue not in issues))
         last_good = estimate if estimate is not None else last.last_good
         self._last = Result(scenario, estimate, issues, last.generation + 1, last_good)
         self.result.emit(self._last)

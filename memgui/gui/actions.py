@@ -38,7 +38,7 @@ class Actions(QObject):
         self.copy_share = self._add(self.tr("Copy as &text to share"))
         self.paste = self._add(self.tr("&Paste a preset or path"), "Ctrl+Shift+V")
         self.show_presets = self._add(self.tr("&Presets"), "Ctrl+B", checkable=True)
-        self.expand_tabs = self._add(self.tr("&Expand the tabs"), "F11", checkable=True)
+        self.expand_tabs = self._add(self.tr("&Expand the tabs"), "Ctrl+E", checkable=True)
         self.put_back = self._add(self.tr("Put the &layout back"))
         self.next_pane = self._add(self.tr("&Next pane"), "F6")
         self.shortcuts = self._add(self.tr("&Keyboard shortcuts"), "F1")

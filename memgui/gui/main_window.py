@@ -54,8 +54,8 @@ class MainWindow(QMainWindow):
         self.names = NameBar(self)
         self.files = Files(context, self.names, self)
         self.toolbar = Toolbar(self.actions_, context.view, self)
-        numbers = lambda: Numbers.of(context.view.view)  # noqa: E731 - asked for anew each time
-        self.form = Form(context.document, context.selection, device_search(context.catalog, numbers), self)
+        devices = device_search(context.catalog, lambda: Numbers.of(context.view.view))
+        self.form = Form(context.document, context.selection, context.view, devices, self)
         self.tabs = Tabs(self)
         self.panes: Panes = make_panes(context, self.tabs, self)
         self.body = Body(self._make_presets, self.form, self.panes.donut, self.panes.legend, self.tabs, self)
@@ -153,7 +153,8 @@ class MainWindow(QMainWindow):
             numbers = Numbers.of(self.context.view.view)
             self._picker = ModelPicker(self.context.library, numbers, self)
         look = Look.of(self)
-        self._picker.popup.open_at(self.toolbar.model, look.px(620), look.px(460))
+        current = self.context.document.scenario.model.name
+        self._picker.popup.open_at(self.toolbar.model, look.px(620), look.px(460), current)
 
     def paste(self) -> None:
         """Open what the clipboard holds: a shared preset, a path, or the name of a model."""

@@ -90,7 +90,7 @@ class PresetsModel(QStandardItemModel):
 
     def _heading(self, key: str, text: str, count: int) -> QStandardItem:
         row = _row(Row.HEADING, text, None, f"heading/{key}")
-        row.setData(count, COUNT)
+        row.setData(count or None, COUNT)
         row.setData(f"{text}, {count}", Qt.ItemDataRole.AccessibleTextRole)
         row.setSelectable(False)
         return row

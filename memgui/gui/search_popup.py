@@ -67,6 +67,10 @@ class _Rows(QAbstractListModel):
     def item(self, row: int) -> Item | None:
         return self._items[row] if 0 <= row < len(self._items) else None
 
+    def row_of(self, title: str) -> int:
+        """The row with that title, or -1."""
+        return next((row for row, item in enumerate(self._items) if item.title == title), -1)
+
     def heading(self, row: int) -> str:
         """The group that begins with this row, if one does."""
         group = self._items[row].group
@@ -180,17 +184,18 @@ class SearchPopup(QFrame):
         column.addWidget(self.line)
         line = QHBoxLayout()
         line.setSpacing(gap)
-        line.addWidget(self.list, 3)
-        line.addWidget(self.empty, 3)
-        line.addWidget(self.details, 2)
+        line.addWidget(self.list, 1)
+        line.addWidget(self.empty, 1)
+        line.addWidget(self.details)
         column.addLayout(line, 1)
         self.details.setMargin(gap)
+        self.details.setFixedWidth(look.px(232))
         self.details.setFont(look.font(Role.SMALL))
         self.details.setVisible(details)
         self.empty.hide()
 
-    def open_at(self, field: QWidget, width: int, height: int, text: str = "") -> None:
-        """Open it over ``field``, at least as wide, in px."""
+    def open_at(self, field: QWidget, width: int, height: int, current: str = "") -> None:
+        """Open it over ``field``, at least as wide, in px; the row titled ``current`` is chosen."""
         top_left = field.mapToGlobal(QPoint(0, 0))
         screen = field.screen().availableGeometry()
         width = min(max(width, field.width()), screen.width())
@@ -198,9 +203,13 @@ class SearchPopup(QFrame):
         x = max(screen.left(), min(top_left.x(), screen.right() - width))
         y = max(screen.top(), min(top_left.y(), screen.bottom() - height))
         self.setGeometry(x, y, width, height)
-        self.line.setText(text)
-        self._typed(text)
+        self.line.clear()
+        self._typed("")
         self.show()
+        row = self._rows.row_of(current)
+        if row > 0:
+            self.list.setCurrentIndex(self._rows.index(row))
+            self.list.scrollTo(self.list.currentIndex(), QAbstractItemView.ScrollHint.PositionAtCenter)
         self.line.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def _typed(self, text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any
 
 from memgui.spec.fields import BY_PATH, Field, Kind
@@ -46,11 +46,11 @@ def read(path: str, text: str) -> Any:
         case Kind.CHOICES:
             value = tuple(part for part in re.split(r"[\s,]+", text) if part)
         case Kind.RATIO:
-            value = float(_decimal(field, text, _POWERS))
+            value = float(_number(field, text, _POWERS))
         case _:
             units = {Kind.TOKENS: _TOKENS, Kind.BYTES: _SIZES}.get(field.kind, _POWERS)
-            number = _decimal(field, text, units)
-            if number != number.to_integral_value():
+            number = _number(field, text, units)
+            if number.denominator != 1:
                 raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "a whole number is needed"))
             value = int(number)
     return value
@@ -65,7 +65,7 @@ def _flag(field: Field, text: str) -> bool:
     raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "allowed: on, off"))
 
 
-def _decimal(field: Field, text: str, units: dict[str, int]) -> Decimal:
+def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
     matched = _NUMBER.match(text) if len(text) <= _LONGEST else None
     unit = matched.group(2).lower() if matched else ""
     if matched is None or unit not in units:
@@ -79,8 +79,8 @@ def _decimal(field: Field, text: str, units: dict[str, int]) -> Decimal:
             known=known,
         )
     try:
-        return Decimal(re.sub(r"[^0-9.+-]", "", matched.group(1))) * units[unit]
-    except InvalidOperation:
+        return Fraction(re.sub(r"[^0-9.+-]", "", matched.group(1))) * units[unit]
+    except ValueError:
         raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "a number is needed")) from None
 
 

@@ -48,7 +48,7 @@ class DeviceBox(ComboBox):
             self._popup = SearchPopup(self._found, self.tr("Search devices"), self)
             self._popup.chosen.connect(self._chosen)
         look = Look.of(self)
-        self._popup.open_at(self, look.px(560), look.px(420))
+        self._popup.open_at(self, look.px(560), look.px(420), self._value)
 
     def _found(self, text: str) -> list[Item]:
         found = self.search(text)

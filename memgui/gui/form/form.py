@@ -12,15 +12,17 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayou
 from memgui.document.document import Document
 from memgui.document.result import Result
 from memgui.document.selection import Selection
+from memgui.document.view_settings import ViewSettings
 from memgui.gui.controls import LineEdit, SegmentedSwitch, ToolButton, slim
 from memgui.gui.form.device_box import DeviceBox
 from memgui.gui.form.row import Row
 from memgui.gui.form.section import Section
+from memgui.gui.numbers import Numbers
 from memgui.gui.search_popup import Item
 from memgui.gui.texts import field_text, label
 from memgui.gui.theme import Look
 from memgui.spec import Device, Issue
-from memgui.spec.fields import BY_PATH, FIELDS, SECTIONS, Field
+from memgui.spec.fields import BY_PATH, FIELDS, SECTIONS, Field, Kind
 
 OPEN_AT_FIRST = ("workload", "precision", "engine", "device")
 REST_MS = 400
@@ -36,13 +38,14 @@ class Form(QWidget):
         self,
         document: Document,
         selection: Selection,
+        view: ViewSettings,
         search_devices: Callable[[str], list[Item]],
         parent: QWidget | None = None,
     ) -> None:
         """``search_devices`` gives items whose values are :class:`Device`."""
         super().__init__(parent)
         self._document = document
-        self._selection = selection
+        self._view = view
         self._search_devices = search_devices
         self._result: Result | None = None
         self._focused: Row | None = None
@@ -59,6 +62,7 @@ class Form(QWidget):
         document.restored.connect(self.go_to)
         selection.field_requested.connect(self.go_to)
         selection.field_hovered.connect(self._point_at)
+        view.changed.connect(self._show_sizes)
         QApplication.instance().focusChanged.connect(self._focus_moved)  # type: ignore[union-attr]
         self.open_sections(OPEN_AT_FIRST)
         if document.last_result.generation:
@@ -144,6 +148,7 @@ class Form(QWidget):
         self.task.set_value(result.scenario.task)
         for section in self.sections.values():
             section.refresh(result)
+        self._show_sizes()
         if self.find_line.text():
             self._find(self.find_line.text())
         if any(row.said for row in self.rows()):
@@ -152,6 +157,14 @@ class Form(QWidget):
             self._rest.start()
         else:
             self._rest.stop()
+
+    def _show_sizes(self) -> None:
+        """Say exact bytes in the chosen unit too."""
+        numbers = Numbers.of(self._view.view)
+        for row in self.rows():
+            if row.field.kind is Kind.BYTES:
+                value = row.editor.value()
+                row.set_aside(numbers.sentence(value) if isinstance(value, int) else "")
 
     def _edited(self, path: str, value: Any, held: bool) -> None:
         if path == "device.memory_bytes":
@@ -205,6 +218,13 @@ class Form(QWidget):
         for row in self.rows():
             path = row.field.path
             row.set_issue(said.get(path), outlined=path in outlined)
+        if said:
+            QTimer.singleShot(0, self, self._keep_in_sight)
+
+    def _keep_in_sight(self) -> None:
+        """What was said above the field at hand must not push it away."""
+        if self._focused is not None and self._focused.isVisible():
+            self._scroll.ensureWidgetVisible(self._focused, 0, Look.of(self).px(8))
 
     def set_largest(self, path: str, largest: int | None, text: str = "") -> None:
         """Show how far a field can go: its groove, and ``text`` under it."""

@@ -14,10 +14,14 @@ _KINDS = {"error": "does_not_fit", "warning": "tight", "note": "tight"}
 
 
 class Note(QWidget):
-    """A sentence in a severity's colour with its icon before it, wrapped; ``limit`` has no icon."""
+    """A sentence in a severity's colour with its icon before it, wrapped over the whole row.
 
-    def __init__(self, parent: QWidget) -> None:
+    ``limit`` has no icon and stands under the control, ``indent`` px (13 px body) from the left.
+    """
+
+    def __init__(self, parent: QWidget, indent: int) -> None:
         super().__init__(parent)
+        self._indent = indent
         self._text = ""
         self._severity = ""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -43,7 +47,7 @@ class Note(QWidget):
         self.update()
 
     def _left(self, look: Look) -> int:
-        return look.px(20) if self._severity in _KINDS else 0
+        return look.px(20 if self._severity in _KINDS else self._indent)
 
     def _fit(self) -> None:
         """Take the height that the text needs at this width."""
@@ -61,7 +65,7 @@ class Note(QWidget):
         painter = QPainter(self)
         kind = _KINDS.get(self._severity, "does_not_fit")
         left = self._left(look)
-        if left:
+        if self._severity in _KINDS:
             paint_verdict(painter, kind, QPointF(look.px(7), look.px(9)), look.px(14), look.colours)
         painter.setPen(look.colours.verdict(kind))
         painter.setFont(look.font(Role.SMALL))

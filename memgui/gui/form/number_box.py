@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QValidator
+from PySide6.QtGui import QColor, QKeyEvent, QPalette, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QWidget
 
 from memgui.gui.controls import SpinBox
 from memgui.gui.texts import field_text
-from memgui.gui.theme import Look, Role
 from memgui.spec import Issue, ScenarioError
 from memgui.spec.fields import Field, Kind
 from memgui.spec.values import read
@@ -45,7 +44,6 @@ class NumberBox(SpinBox):
         self._field = field
         self._value: int | float | None = None
         self._issue: Issue | None = None
-        self._note = ""
         self.setAccelerated(True)
         line = self.lineEdit()
         line.setMaxLength(_LONGEST)
@@ -67,16 +65,6 @@ class NumberBox(SpinBox):
         self._value = value
         self._tell(None)
         self._show()
-
-    def set_note(self, note: str) -> None:
-        """A secondary text at the left of the box, where there is room."""
-        if note != self._note:
-            self._note = note
-            self.update()
-
-    def set_placeholder(self, text: str) -> None:
-        """What an empty optional box says."""
-        self.lineEdit().setPlaceholderText(text)
 
     def _show(self) -> None:
         text = "" if self._value is None else number_text(self._field, self._value)
@@ -153,19 +141,3 @@ class NumberBox(SpinBox):
             self.selectAll()
             return
         super().keyPressEvent(event)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        if self._note:
-            self._paint_note(QPainter(self), Look.of(self))
-
-    def _paint_note(self, painter: QPainter, look: Look) -> None:
-        metrics = look.metrics(Role.SMALL)
-        line = self.lineEdit()
-        taken = look.metrics().horizontalAdvance(line.text()) + look.px(16)
-        if metrics.horizontalAdvance(self._note) + taken > line.width():
-            return
-        painter.setFont(look.font(Role.SMALL))
-        painter.setPen(look.colours.secondary if self.isEnabled() else look.colours.disabled)
-        rect = self.rect().adjusted(look.px(8), 0, 0, 0)
-        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._note)

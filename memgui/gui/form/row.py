@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from memgui.gui.form.device_box import DeviceBox
 from memgui.gui.form.editors import Editor, editor_for, slider_for
 from memgui.gui.form.note import Note
 from memgui.gui.form.number_box import NumberBox
 from memgui.gui.texts import field_text, issue_text
-from memgui.gui.theme import Look
+from memgui.gui.theme import Look, Role
 from memgui.spec import Issue
 from memgui.spec.fields import Field
 
@@ -39,6 +40,7 @@ class Row(QWidget):
         self._text_issue: Issue | None = None
         self._issue: Issue | None = None
         self._limit = ""
+        self._aside = ""
         self.slider = slider_for(field, self)
         self.editor: Editor
         self.box: QWidget
@@ -53,9 +55,10 @@ class Row(QWidget):
     def _lay_out(self) -> None:
         look = Look.of(self)
         self._column = column = QVBoxLayout(self)
-        column.setContentsMargins(look.px(MARGIN + LABEL), look.px(2), look.px(MARGIN), look.px(2))
+        column.setContentsMargins(look.px(MARGIN), look.px(2), look.px(MARGIN), look.px(2))
         column.setSpacing(0)
         line = QHBoxLayout()
+        line.setContentsMargins(look.px(LABEL), 0, 0, 0)
         line.setSpacing(look.px(8))
         if self.slider is not None:
             line.addWidget(self.slider, 1)
@@ -67,11 +70,13 @@ class Row(QWidget):
         label, unit = field_text(self.field.label), field_text(self.field.unit)
         help_text = field_text(self.field.help)
         name = f"{label}, {unit}" if unit else label
-        self.setToolTip(help_text)
+        self.setToolTip(self._tip(help_text))
         for widget in (self.box, self.slider):
             if widget is not None:
                 widget.setAccessibleName(name)
                 widget.setAccessibleDescription(help_text)
+        if isinstance(self.box, QComboBox):
+            self.box.view().setAccessibleName(name)
         if self.slider is not None:
             self.slider.setAccessibleName(self.tr("{name}, slider").format(name=name))
 
@@ -91,6 +96,12 @@ class Row(QWidget):
         self.editor.set_value(value)
         if self.slider is not None and isinstance(value, int):
             self.slider.set_value(value)
+
+    def set_aside(self, text: str) -> None:
+        """Show a few words after the label, such as a size in the chosen unit."""
+        if text != self._aside:
+            self._aside = text
+            self.update()
 
     def set_largest(self, largest: int | None, text: str) -> None:
         """Show up to where it fits: the groove, and ``text`` where the value is past it."""
@@ -126,7 +137,7 @@ class Row(QWidget):
         if self._note is None:
             if not text:
                 return
-            self._note = Note(self)
+            self._note = Note(self, LABEL)
             self._column.addWidget(self._note)
         self._note.say(text, severity)
         description = field_text(self.field.help)
@@ -136,7 +147,11 @@ class Row(QWidget):
         """Hide the field, or disable it with its reason, where it has no effect."""
         why = field_text(self.field.why_not)
         self.setEnabled(applies)
-        self.setToolTip(why if why and not applies else field_text(self.field.help))
+        self.setToolTip(self._tip(why if why and not applies else field_text(self.field.help)))
+
+    def _tip(self, text: str) -> str:
+        """A tooltip with the label over it, which may be cut short in the row."""
+        return f"<p><b>{escape(field_text(self.field.label))}</b><br>{escape(text)}</p>"
 
     def look_at(self, on: bool) -> None:
         """Tint the row that has the focus."""
@@ -174,7 +189,11 @@ class Row(QWidget):
         rect = QRect(left, look.px(2), look.px(LABEL) - look.px(8), self.box.height())
         painter.setPen(look.colours.text if self.isEnabled() else look.colours.disabled)
         painter.setFont(look.font())
-        label = look.metrics().elidedText(
-            field_text(self.field.label), Qt.TextElideMode.ElideRight, rect.width()
-        )
-        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, label)
+        metrics, middle = look.metrics(), Qt.AlignmentFlag.AlignVCenter
+        label = metrics.elidedText(field_text(self.field.label), Qt.TextElideMode.ElideRight, rect.width())
+        painter.drawText(rect, middle | Qt.AlignmentFlag.AlignLeft, label)
+        taken = metrics.horizontalAdvance(label) + look.metrics(Role.CAPTION).horizontalAdvance(self._aside)
+        if self._aside and taken + look.px(4) <= rect.width():
+            painter.setPen(look.colours.secondary)
+            painter.setFont(look.font(Role.CAPTION))
+            painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, self._aside)

@@ -1,0 +1,113 @@
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
+from pytestqt.qtbot import QtBot
+
+from memgui.gui.form.choice_box import ChoiceBox, FlagBox
+from memgui.gui.form.device_box import DeviceBox
+from memgui.gui.form.text_box import TextBox
+from memgui.gui.search_popup import Item
+from memgui.spec import Device
+from memgui.spec.fields import BY_PATH
+
+TARGETS = "training.lora.target_modules"
+
+
+def test_a_choice_is_shown_without_echo_and_taken_by_key(qtbot: QtBot) -> None:
+    box = ChoiceBox(BY_PATH["training.precision"])
+    qtbot.addWidget(box)
+    edits: list[object] = []
+    box.edited.connect(lambda value, held: edits.append(value))
+    box.set_value("bf16")
+    assert edits == []
+    assert box.currentText() == "bf16"
+    QTest.keyClick(box, Qt.Key.Key_Down)
+    assert edits == ["fp16"]
+    assert box.value() == "fp16"
+
+
+def test_a_value_that_is_no_choice_is_listed_as_it_stands(qtbot: QtBot) -> None:
+    box = ChoiceBox(BY_PATH["training.precision"])
+    qtbot.addWidget(box)
+    box.set_value("fp2")
+    assert box.currentText() == "fp2"
+    box.set_value("bf16")
+    assert box.findData("fp2") < 0
+
+
+def test_an_optional_choice_begins_with_what_nothing_means(qtbot: QtBot) -> None:
+    box = ChoiceBox(BY_PATH["method_variant"])
+    qtbot.addWidget(box)
+    box.set_value(None)
+    assert box.currentText() == "the method's default"
+
+
+def test_a_flag_says_on_or_off(qtbot: QtBot) -> None:
+    box = FlagBox(BY_PATH["training.padding_mask"])
+    qtbot.addWidget(box)
+    edits: list[object] = []
+    box.edited.connect(lambda value, held: edits.append(value))
+    box.set_value(True)
+    assert (box.text(), edits) == ("on", [])
+    QTest.keyClick(box, Qt.Key.Key_Space)
+    assert (box.text(), edits) == ("off", [False])
+
+
+def test_names_are_typed_or_ticked(qtbot: QtBot) -> None:
+    box = TextBox(BY_PATH[TARGETS])
+    qtbot.addWidget(box)
+    edits: list[object] = []
+    box.edited.connect(lambda value, held: edits.append(value))
+    box.set_value(("q_proj",))
+    assert box.text() == "q_proj"
+    box.end(False)
+    QTest.keyClicks(box, ", my_proj")
+    assert edits[-1] == ("q_proj", "my_proj")
+    box.show()
+    box.open_menu()
+    menu = box.findChild(QMenu)
+    assert isinstance(menu, QMenu)
+    ticked = {action.data(): action for action in menu.actions()}
+    assert ticked["q_proj"].isChecked()
+    ticked["v_proj"].trigger()
+    ticked["q_proj"].trigger()
+    assert edits[-1] == ("my_proj", "v_proj")
+    assert box.text() == "my_proj, v_proj"
+    menu.close()
+
+
+def test_escape_takes_back_what_was_typed(qtbot: QtBot) -> None:
+    box = TextBox(BY_PATH["model.name"])
+    qtbot.addWidget(box)
+    edits: list[object] = []
+    box.edited.connect(lambda value, held: edits.append(value))
+    box.set_value("Llama")
+    QTest.keyClicks(box, "x")
+    QTest.keyClick(box, Qt.Key.Key_Escape)
+    assert edits[-1] == "Llama"
+    assert box.text() == "Llama"
+
+
+def test_a_device_is_searched_picked_or_named(qtbot: QtBot) -> None:
+    box = DeviceBox(BY_PATH["device.name"])
+    qtbot.addWidget(box)
+    found = Device(name="RTX 4090", memory_bytes=25_000_000_000)
+    box.search = lambda text: [Item("RTX 4090", value=found)] if text in "rtx 4090" else []
+    picked: list[object] = []
+    named: list[object] = []
+    box.picked.connect(picked.append)
+    box.edited.connect(lambda value, held: named.append(value))
+    box.set_value("H100")
+    box.show()
+    box.showPopup()
+    popup = box._popup
+    assert popup is not None
+    QTest.keyClicks(popup.line, "rtx")
+    QTest.keyClick(popup.line, Qt.Key.Key_Return)
+    assert picked == [found]
+    box.showPopup()
+    QTest.keyClicks(popup.line, "My card")
+    QTest.keyClick(popup.line, Qt.Key.Key_Return)
+    assert named == ["My card"]
+    assert box.currentText() == "My card"
+    assert not popup.isVisible()
