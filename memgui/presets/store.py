@@ -24,7 +24,7 @@ import msgspec
 
 from memgui import __version__
 from memgui.files.atomic import AlreadyThere, make_folder, move_into, sweep, write_atomic
-from memgui.files.bounded import FileFault, StrPath, display_name, read_whole
+from memgui.files.bounded import FileFault, StrPath, display_name, list_folder, read_whole
 from memgui.files.held import in_turn
 from memgui.presets import share
 from memgui.presets.codec import (
@@ -115,7 +115,7 @@ class PresetStore:
         self._site = [Folder(folder, Layer.SITE) for folder in paths.site_presets]
 
     def start(self) -> tuple[Message, ...]:
-        """Clear up after earlier runs, once before anything else; a sentence for each file set aside.
+        """Clear up after earlier runs; say what was set aside, and that a folder cannot be read.
 
         Removes temporary files of writers that were killed and what has lain in the trash for a month,
         and moves files of which no preset can be made into ``quarantine``.  Raises nothing.
@@ -123,7 +123,13 @@ class PresetStore:
         sweep(self.folder)
         self._empty_trash()
         told: list[Message] = []
-        for entry in self._user.entries():
+        found = self._user.entries()
+        if not found and os.path.lexists(self.folder):
+            try:
+                list_folder(self.folder)
+            except FileFault as fault:
+                told.append(fault.message)
+        for entry in found:
             if entry.state is State.DAMAGED and entry.message is not None:
                 told.append(self._set_aside(entry, entry.message))
         return tuple(told)

@@ -337,3 +337,24 @@ def test_unchanged_files_are_not_read_again(store: PresetStore, monkeypatch: pyt
     opened.clear()
     assert names(store) == ["Changed", "P0", "P2"]
     assert len(opened) == 1
+
+
+def test_folder_that_cannot_be_read_is_told(store: PresetStore, paths: AppPaths) -> None:
+    assert store.start() == ()
+    paths.config.mkdir(parents=True)
+    store.folder.symlink_to(store.folder)
+    (told,) = store.start()
+    assert told.text == "presets is a loop of links that leads to no file."
+    assert store.entries() == ()
+    with pytest.raises(FileFault, match="cannot be written"):
+        store.create("A", SCENARIO)
+
+
+def test_file_of_an_older_schema_is_kept_before_it_is_rewritten(
+    store: PresetStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = store.create("A", SCENARIO)
+    data = entry.path.read_bytes()
+    monkeypatch.setattr("memgui.presets.store.SCHEMA", 2)
+    store.update(entry, name="B")
+    assert [path.read_bytes() for path in store.trash.iterdir()] == [data]
