@@ -1,0 +1,204 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from memgui.catalog import Catalog
+from memgui.document.document import Document
+from memgui.document.jobs import Jobs
+from memgui.document.library import Library
+from memgui.document.notice import Notice
+from memgui.presets.paths import AppPaths
+from memgui.presets.settings import SettingsStore
+from memgui.presets.store import PresetStore
+from tests.document.fakes import LLAMA, Estimator, scenario
+
+LENGTH = "training.sequence_length"
+CONFIG = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 2048,
+    "num_hidden_layers": 16,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 8192,
+    "vocab_size": 128_256,
+    "max_position_embeddings": 131_072,
+    "tie_word_embeddings": True,
+}
+
+
+class House(NamedTuple):
+    document: Document
+    library: Library
+    told: list[Notice]
+    jobs: Jobs
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> AppPaths:
+    return AppPaths.default(home=tmp_path / "home")
+
+
+def make(paths: AppPaths) -> House:
+    document = Document(scenario(), Estimator())
+    jobs = Jobs()
+    library = Library(document, Catalog(), PresetStore(paths), SettingsStore(paths.settings), jobs)
+    told: list[Notice] = []
+    library.told.connect(told.append)
+    return House(document, library, told, jobs)
+
+
+@pytest.fixture
+def house(qapp: QApplication, paths: AppPaths) -> Iterator[House]:
+    made = make(paths)
+    yield made
+    made.document.settle()
+    assert made.jobs.close()
+
+
+def config(folder: Path, **more: object) -> Path:
+    path = folder / "Small-1B" / "config.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({**CONFIG, **more}), "utf-8")
+    return path
+
+
+def test_a_config_is_opened_aside_and_can_be_undone(house: House, tmp_path: Path, qtbot: QtBot) -> None:
+    path = config(tmp_path)
+    house.library.open_path(path)
+    assert house.document.scenario.model == LLAMA
+    qtbot.waitUntil(lambda: house.document.scenario.model.hidden_size == 2048)
+    assert house.document.scenario.model.name == "Small-1B"
+    assert house.library.recent_files() == (str(path),)
+    assert not house.document.is_changed("model.hidden_size")
+    house.document.undo_stack.undo()
+    assert house.document.scenario == scenario()
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "broken", "absurd", "no object"])
+def test_a_bad_file_is_one_sentence_and_changes_nothing(
+    house: House, tmp_path: Path, qtbot: QtBot, kind: str
+) -> None:
+    path = config(tmp_path, **({"hidden_size": -1} if kind == "absurd" else {}))
+    if kind == "missing":
+        path.unlink()
+    elif kind == "folder":
+        path = tmp_path / "empty"
+        path.mkdir()
+    elif kind in ("broken", "no object"):
+        path.write_text("{" if kind == "broken" else "[1]", "utf-8")
+    house.library.open_path(path)
+    qtbot.waitUntil(lambda: len(house.told) == 1)
+    (notice,) = house.told
+    assert notice.severity == "error"
+    assert len(notice.message.text.splitlines()) == 1
+    assert path.name in notice.message.text
+    assert house.document.scenario == scenario()
+    assert house.document.undo_stack.count() == 0
+    assert house.library.recent_files() == ()
+
+
+def test_a_preset_is_saved_reopened_renamed_deleted_and_brought_back(house: House) -> None:
+    house.document.edit(LENGTH, 8192)
+    assert not house.library.save()  # there is none to save over
+    assert house.library.save_as("Long")
+    assert house.document.undo_stack.isClean()
+    assert house.document.state.name == "Long"
+    house.document.edit(LENGTH, 1)
+    (entry,) = house.library.presets()
+    house.library.open_preset(entry)
+    assert house.document.scenario.training.sequence_length == 8192
+    assert house.library.rename(entry, "Longer")
+    (entry,) = house.library.presets()
+    assert (entry.name, house.document.state.name) == ("Longer", "Longer")
+    copy = house.library.duplicate(entry)
+    assert copy is not None
+    house.library.delete(entry)
+    assert [one.name for one in house.library.presets()] == [copy.name]
+    undo = house.told[-1].action
+    assert undo is not None
+    undo()
+    assert {one.name for one in house.library.presets()} == {"Longer", copy.name}
+
+
+def test_a_name_that_is_taken_offers_to_replace(house: House) -> None:
+    assert house.library.save_as("Mine")
+    house.document.edit(LENGTH, 8)
+    assert not house.library.save_as("Mine")
+    replace = house.told[-1].action
+    assert replace is not None
+    replace()
+    (entry,) = house.library.presets()
+    house.document.edit(LENGTH, 16)
+    house.library.open_preset(entry)
+    assert house.document.scenario.training.sequence_length == 8
+
+
+def test_a_model_profile_goes_into_the_open_set_up(house: House) -> None:
+    assert house.library.save_as("My model", model_only=True)
+    assert house.document.state.preset == ""
+    house.document.edit(LENGTH, 8)
+    house.document.edit("model.hidden_size", 8192)
+    (entry,) = house.library.presets()
+    house.library.open_preset(entry)
+    assert house.document.scenario.model == LLAMA
+    assert house.document.scenario.training.sequence_length == 8
+
+
+def test_a_built_in_model_is_taken_by_any_case_of_its_name(house: House) -> None:
+    entry = house.library.catalog.search("qwen2.5-7b")[0]
+    house.library.open_named(entry.title.upper())
+    assert house.document.scenario.model == entry.model
+    house.library.open_named("no such model at all")
+    assert house.told[-1].severity == "error"
+
+
+def test_a_shared_text_opens_what_was_copied(house: House) -> None:
+    house.document.edit(LENGTH, 12_345)
+    text = house.library.shared_text()
+    house.document.undo_stack.undo()
+    assert house.library.open_text(text)
+    assert house.document.scenario.training.sequence_length == 12_345
+    assert not house.library.open_text("just words")
+    assert house.library.open_text(text[:-20])
+    assert house.told[-1].severity == "error"
+
+
+def test_presets_go_out_and_in(house: House, tmp_path: Path) -> None:
+    assert house.library.save_as("Mine")
+    (entry,) = house.library.presets()
+    file = tmp_path / "out.memgui.json"
+    house.library.export([entry], file)
+    house.library.import_file(file)
+    assert len(house.library.presets()) == 2
+    house.library.import_file(tmp_path / "nothing.json")
+    assert house.told[-1].severity == "error"
+
+
+def test_a_read_only_folder_loses_nothing(house: House, paths: AppPaths) -> None:
+    paths.presets.parent.mkdir(parents=True)
+    paths.presets.write_text("a file where the folder should be", "utf-8")
+    house.document.edit(LENGTH, 8)
+    assert not house.library.save_as("Mine")
+    assert house.told[-1].severity == "error"
+    assert house.document.scenario.training.sequence_length == 8
+    assert house.document.undo_stack.canUndo()
+
+
+def test_settings_and_recent_files_survive(
+    house: House, paths: AppPaths, tmp_path: Path, qtbot: QtBot
+) -> None:
+    path = config(tmp_path)
+    house.library.change_settings(units="GB", theme="dark")
+    house.library.open_path(path)
+    qtbot.waitUntil(lambda: house.library.recent_files() != ())
+    again = make(paths)
+    assert (again.library.settings.units, again.library.settings.theme) == ("GB", "dark")
+    assert again.library.recent_files() == (str(path),)
+    again.library.forget(str(path))
+    assert make(paths).library.recent_files() == ()
