@@ -34,7 +34,7 @@ FLOORS: dict[str, set[str]] = {
 
 # The libraries of pyproject.toml that each part may import; none for a part that is not named.
 # PySide6 is open module by module, so that no widget gets below gui and nothing gets to the network.
-QT_CORE = {"PySide6.QtCore", "PySide6.QtGui", "shiboken6"}
+QT_CORE = {"PySide6.QtCore", "PySide6.QtGui", "PySide6.__version__", "shiboken6"}
 QT_WIDGETS = QT_CORE | {
     "PySide6.QtWidgets",
     "PySide6.QtSvg",
@@ -171,7 +171,9 @@ def dangerous(module: Module) -> Iterator[str]:
 def made(text: ast.expr) -> bool:
     if isinstance(text, ast.Call):
         return isinstance(text.func, ast.Attribute) and text.func.attr in MAKERS
-    return isinstance(text, ast.JoinedStr | ast.BinOp)
+    if isinstance(text, ast.BinOp):  # of numbers, where it is QPainter.translate(x, y)
+        return any(isinstance(node, ast.Constant) and isinstance(node.value, str) for node in ast.walk(text))
+    return isinstance(text, ast.JoinedStr)
 
 
 def unmarkable(module: Module) -> Iterator[str]:
@@ -261,6 +263,7 @@ def test_rule_finds_the_fault(rule: Callable[[Module], Iterator[str]], file: str
         ("catalog/a.py", "from memgui import _resources\nimport json\nopen(_resources.root() / 'a')"),
         ("document/a.py", "from PySide6.QtCore import QObject\nfrom memgui import __version__"),
         ("gui/a.py", "self.tr('%n layers', '', count)\ndialog.exec()"),
+        ("gui/a.py", "painter.translate(x + 1, y / 2)\nfrom PySide6 import __version__"),
         ("gui/a.py", "QCoreApplication.translate('verdict', WORDS.get(kind, WORDS['unknown']))"),
         ("gui/a.py", "QCoreApplication.translate('fields', field.label)\ntext.translate({ord('a'): f'{b}'})"),
         ("cli.py", "def window():\n    from memgui import app"),
