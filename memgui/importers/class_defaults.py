@@ -17,12 +17,14 @@ from memgui._resources import root
 class ClassDefaults(msgspec.Struct, frozen=True):
     """One configuration class.
 
-    ``nullable`` keys may be ``null`` although their default is not; ``names`` says under which of its
-    own names the class keeps common attributes.
+    ``nullable`` keys may be ``null`` although their default is not, ``lists`` may be a list with one
+    entry for each layer although it is a number; ``names`` says under which of its own names the class
+    keeps common attributes.
     """
 
     defaults: dict[str, Any] = {}
     nullable: frozenset[str] = frozenset()
+    lists: frozenset[str] = frozenset()
     names: dict[str, str] = {}
 
     def may_be_null(self, key: str) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
+import msgspec
+
 from memgui.files.strict_json import JsonObject, shown
 from memgui.importers.class_defaults import ClassDefaults, class_defaults, source
 from memgui.spec.fields import BY_PATH
@@ -55,6 +57,11 @@ class Report:
         if message not in self.assumed:
             self.assumed.append(message)
 
+    def take(self, other: Report) -> None:
+        """Book what ``other`` found, too."""
+        self.understood += [path for path in other.understood if path not in self.understood]
+        self.assumed += [message for message in other.assumed if message not in self.assumed]
+
 
 class Config:
     """One object of a config.json with the class defaults of its ``model_type`` behind it.
@@ -75,7 +82,7 @@ class Config:
         self.model_type = model_type
         self.report = report
         found = behind if behind is not None else class_defaults(model_type)
-        self.known = found is not None
+        self.known = bool(found and found.defaults)
         self.behind = found or ClassDefaults()
         self.derived = derived or {}
 
@@ -94,6 +101,21 @@ class Config:
             value = self._assumed(key, synonyms, default)
             return value if isinstance(value, int) else self._missing(key)
         return self.stated.integer(name, *self._range(key))
+
+    def width(self, key: str) -> int | None:
+        """Like ``count_or_none``; a list with one equal number for each layer, where the class allows one."""
+        name = self._stated_name(key, ())
+        if name in self.behind.lists and isinstance(self.stated.value[name], list):
+            numbers = set(self.stated.integers(name, *self._range(key)))
+            if len(numbers) == 1:
+                return numbers.pop()
+            self.refuse(
+                name,
+                QT_TRANSLATE_NOOP(
+                    "messages", "{file}: {where} is {value}; the same number for every layer is allowed."
+                ),
+            )
+        return self.count_or_none(key)
 
     def count_or_none(self, key: str, *synonyms: str, default: int | None = None) -> int | None:
         name = self._stated_name(key, synonyms)
@@ -181,6 +203,17 @@ class Config:
             self.report.understood.append(self.stated.at(key))
         return Config(inner, model_type, self.report, behind or ClassDefaults())
 
+    def with_report(self, report: Report) -> Config:
+        """The same object, booking into ``report``."""
+        return Config(self.stated, self.model_type, report, self.behind, self.derived)
+
+    def renamed(self, key: str, name: str) -> Config:
+        """The same object, in which ``key`` stands under ``name`` if the file states that."""
+        if name not in self.stated:
+            return self
+        behind = msgspec.structs.replace(self.behind, names={**self.behind.names, key: name})
+        return Config(self.stated, self.model_type, self.report, behind, self.derived)
+
     def with_default(self, key: str, value: int) -> Config:
         """The same object, with ``value`` (which the caller worked out) where it does not state ``key``."""
         return Config(self.stated, self.model_type, self.report, self.behind, {**self.derived, key: value})
@@ -195,7 +228,7 @@ class Config:
 
     def _names(self, key: str, synonyms: tuple[str, ...]) -> tuple[str, ...]:
         own = self.behind.names.get(key)
-        return (key, *((own,) if own else ()), *synonyms, *SYNONYMS.get(key, ()))
+        return (*((own,) if own else ()), key, *synonyms, *SYNONYMS.get(key, ()))
 
     def _stated_name(self, key: str, synonyms: tuple[str, ...]) -> str | None:
         for name in self._names(key, synonyms):

@@ -11,7 +11,7 @@ from memgui.files.bounded import FileFault, StrPath
 from memgui.files.strict_json import JsonObject, load_object, shown
 from memgui.importers.config_reader import SYNONYMS, Config, Report
 from memgui.importers.families import FAMILIES, Fields
-from memgui.importers.nearest import nearest
+from memgui.importers.nearest import read_as_nearest
 from memgui.importers.quantization import Quantization, quantization
 from memgui.importers.silent import is_silent
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
@@ -75,10 +75,9 @@ def _imported(file: JsonObject, name: str) -> Imported:
     body, model_type = _language_model(file, report)
     describe = FAMILIES.get(model_type)
     config = Config(body, model_type, report)
-    _require_size(config)
-    if describe is None:
-        describe = nearest(config)
-    fields = describe(config)
+    if body is file or not config.known:
+        _require_size(config)
+    fields = describe(config) if describe is not None else read_as_nearest(config)
     dtype = file.string_or_none("torch_dtype", null=True) or file.string_or_none("dtype", null=True)
     model = _model({**fields, "name": name, "model_type": model_type}, file)
     understood = tuple(dict.fromkeys(report.understood))
@@ -91,9 +90,10 @@ def _language_model(file: JsonObject, report: Report) -> tuple[JsonObject, str]:
     """The object that holds the language model's sizes, and its ``model_type``."""
     body = file
     model_type = file.string_or_none("model_type", null=True) or ""
-    while (key := next((key for key in INNER_TEXT if isinstance(body.value.get(key), dict)), None)) and not (
-        _states_size(body)
-    ):
+    while not _states_size(body):
+        key = next((key for key in INNER_TEXT if isinstance(body.value.get(key), dict)), None)
+        if key is None:
+            break
         body = body.child(key)
         report.understood.append(body.path)
         model_type = body.string_or_none("model_type", null=True) or model_type

@@ -2,14 +2,69 @@
 
 from __future__ import annotations
 
-from memgui.importers.config_reader import Config
-from memgui.importers.families import FAMILIES, Describe
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from memgui.files.bounded import FileFault
+from memgui.importers.config_reader import Config, Report
+from memgui.importers.families import FAMILIES, Fields
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
+HEAD_SIZE = 64
+"""Head size of a model that states no heads at all."""
 
-def nearest(config: Config) -> Describe:
-    """A description that fits the keys the file states; the assumption is booked."""
-    found = "gpt2" if config.states("n_embd") and config.states("n_head") else "llama"
+
+def read_as_nearest(config: Config) -> Fields:
+    """The fields of the first structure, nearest first, for which the file states enough.
+
+    That it is another family's structure is booked as an assumption.  A wrong value where every
+    structure reads one is refused as ever.
+    """
+    for name in _candidates(config):
+        report = Report()
+        try:
+            fields = FAMILIES[name](_complete(config.with_report(report)))
+        except FileFault:
+            if name == "llama":
+                raise
+            continue
+        config.report.take(report)
+        _book(config, name)
+        return fields
+    raise AssertionError("llama is always a candidate")
+
+
+def _candidates(config: Config) -> Iterator[str]:
+    """Names like the unknown one, then what the keys speak for, Llama last."""
+    likes = get_close_matches(config.model_type, FAMILIES, 3, 0.7) if config.model_type else []
+    by_keys = [
+        name
+        for name, keys in (
+            ("kimi_linear", ("kv_lora_rank", "linear_attn_config")),
+            ("deepseek_v3", ("kv_lora_rank", "moe_intermediate_size")),
+            ("deepseek", ("n_shared_experts", "moe_intermediate_size")),
+            ("qwen3_moe", ("moe_intermediate_size",)),
+            ("mixtral", ("num_experts",)),
+            ("bert", ("type_vocab_size",)),
+            ("gpt2", ("n_embd", "n_head")),
+        )
+        if all(config.states(key) for key in keys)
+    ]
+    yield from dict.fromkeys((*likes, *by_keys, "llama"))
+
+
+def _complete(config: Config) -> Config:
+    """Heads of the usual size, where the file states a width but no heads."""
+    if config.states("num_attention_heads") or not config.states("hidden_size"):
+        return config
+    heads = max(config.count("hidden_size") // HEAD_SIZE, 1)
+    config.assume(
+        QT_TRANSLATE_NOOP("messages", "The file states no attention heads; {heads} are assumed."), heads=heads
+    )
+    return config.with_default("num_attention_heads", heads)
+
+
+def _book(config: Config, name: str) -> None:
     if config.model_type:
         config.assume(
             QT_TRANSLATE_NOOP(
@@ -18,7 +73,7 @@ def nearest(config: Config) -> Describe:
                 "{nearest}'s.",
             ),
             model_type=config.model_type,
-            nearest=found,
+            nearest=name,
         )
     else:
         config.assume(
@@ -26,6 +81,5 @@ def nearest(config: Config) -> Describe:
                 "messages",
                 "The file names no model_type; its layers are taken to be written as {nearest}'s.",
             ),
-            nearest=found,
+            nearest=name,
         )
-    return FAMILIES[found]

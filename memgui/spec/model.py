@@ -87,6 +87,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     num_experts: int = 0
     num_experts_per_tok: int = 0
     moe_intermediate_size: int = 0
+    moe_latent_size: int = 0
     n_shared_experts: int = 0
     shared_expert_intermediate_size: int = 0
     shared_expert_gate: bool = False
@@ -99,6 +100,9 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     qk_nope_head_dim: int = 0
     qk_rope_head_dim: int = 0
     v_head_dim: int = 0
+    index_n_heads: int = 0
+    index_head_dim: int = 0
+    index_topk: int = 0
 
     # state space layers (``mamba``, ``mamba2``)
     mamba_d_ssm: int = 0

@@ -6,7 +6,7 @@ Run it where Transformers is installed, from the root of a checkout:
 
 Each ``model_type`` that Transformers knows gives one line: the defaults that its class *declares*
 (dataclass fields, not an instance's values, for those were partly computed from the others), which of
-them may be null although their default is not, and the class's own names for common attributes.
+them may be null or a list although their default is not, and the class's own names for common attributes.
 Keys that say nothing about memory (token ids, initialisers, epsilons, losses) are left out.
 """
 
@@ -44,6 +44,7 @@ def declared(config_class: Any) -> dict[str, Any]:
     """One line of the table: ``defaults``, ``nullable`` and ``names`` of a configuration class."""
     defaults: dict[str, Any] = {}
     may_be_null: list[str] = []
+    may_be_list: list[str] = []
     for field in dataclasses.fields(config_class):
         value = field.default
         if value is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
@@ -53,7 +54,14 @@ def declared(config_class: Any) -> dict[str, Any]:
         defaults[field.name] = value
         if value is not None and nullable(field.type):
             may_be_null.append(field.name)
-    return {"defaults": defaults, "nullable": may_be_null, "names": dict(config_class.attribute_map)}
+        if isinstance(value, int) and "list[int]" in str(field.type):
+            may_be_list.append(field.name)
+    return {
+        "defaults": defaults,
+        "nullable": may_be_null,
+        "lists": may_be_list,
+        "names": dict(config_class.attribute_map),
+    }
 
 
 def table() -> dict[str, Any]:

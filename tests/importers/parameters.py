@@ -66,6 +66,9 @@ def _mixer(m: ModelSpec, kind: str, parts: Parts, heads: int, shared: int) -> No
     h = m.hidden_size
     if kind.endswith("attention") and kind != "lightning_attention":
         _attention(m, parts, heads, shared)
+        if kind == "indexed_attention":
+            parts["attention"] += m.index_n_heads * ((m.q_lora_rank or h) * m.index_head_dim + h)
+            parts["attention"] += m.index_head_dim * (h + 2)
     elif kind == "lightning_attention":
         q = heads * m.head_dim
         parts["attention"] += 5 * q * h
@@ -128,16 +131,18 @@ def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
     if kind == "dense":
         parts["mlp"] += _mlp(m, m.intermediate_size)
     elif kind == "sparse":
-        parts["experts"] += m.num_experts * _mlp(m, m.moe_intermediate_size)
+        latent = m.moe_latent_size
+        parts["experts"] += m.num_experts * _mlp(m, m.moe_intermediate_size, latent)
+        parts["experts"] += 2 * m.hidden_size * latent
         parts["router"] += m.num_experts * (m.hidden_size + m.router_bias)
         if m.n_shared_experts:
             parts["shared_experts"] += _mlp(m, m.n_shared_experts * m.shared_expert_intermediate_size)
             parts["router"] += m.hidden_size * m.shared_expert_gate
 
 
-def _mlp(m: ModelSpec, width: int) -> int:
-    into = 2 if m.gated_mlp else 1
-    return m.hidden_size * width * (into + 1) + (width * into + m.hidden_size) * m.mlp_bias
+def _mlp(m: ModelSpec, width: int, reads: int = 0) -> int:
+    into, h = 2 if m.gated_mlp else 1, reads or m.hidden_size
+    return h * width * (into + 1) + (width * into + h) * m.mlp_bias
 
 
 def _encoder(m: ModelSpec, parts: Parts) -> None:

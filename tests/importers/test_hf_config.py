@@ -77,7 +77,19 @@ def test_collected_files_agree_with_the_modules_of_transformers() -> None:
         assert sum(count(model).values()) == row["module_params"], row["file"]
         assert not errors(model), row["file"]
         checked += 1
-    assert checked >= 110
+    assert checked >= 125
+
+
+@needs_shared
+def test_every_collected_file_opens() -> None:
+    rows = load("data", "hf_configs", "INDEX.json")["configs"]
+    for row in rows:
+        found = import_config(SHARED / "data" / "hf_configs" / row["file"])
+        assert not errors(found.model), row["file"]
+        described = found.model.model_type in FAMILIES
+        told = any("taken to be written as" in message.text for message in found.assumed)
+        assert described is not told, row["file"]
+    assert len(rows) == 199
 
 
 @needs_shared
@@ -190,6 +202,18 @@ def test_wrong_type_or_absurd_value_is_refused(change: dict[str, Any], where: st
     assert said.startswith("strange.json")
     assert where in said
     assert allowed in said
+
+
+def test_nested_language_model_may_rest_on_class_defaults() -> None:
+    found = import_config(
+        {"model_type": "llava", "text_config": {"model_type": "llama", "vocab_size": 32064}}
+    )
+    assert (found.model.hidden_size, found.model.num_hidden_layers, found.model.vocab_size) == (
+        4096,
+        32,
+        32064,
+    )
+    assert any(message.text.startswith("text_config.hidden_size is not stated") for message in found.assumed)
 
 
 @pytest.mark.parametrize("config", [{}, {"model_type": "llama"}, {"vocab_size": 5, "num_attention_heads": 4}])

@@ -8,6 +8,7 @@ projections) and reads what the file or the class's defaults say of the rest.
 from __future__ import annotations
 
 from memgui.importers.families import (
+    custom,
     encoder,
     encoder_decoder,
     experts,
@@ -17,6 +18,7 @@ from memgui.importers.families import (
     hybrid,
     latent,
     llama,
+    single,
 )
 from memgui.importers.families.registry import FAMILIES, Describe, Fields
 
@@ -24,6 +26,7 @@ __all__ = [
     "FAMILIES",
     "Describe",
     "Fields",
+    "custom",
     "encoder",
     "encoder_decoder",
     "experts",
@@ -33,4 +36,5 @@ __all__ = [
     "hybrid",
     "latent",
     "llama",
+    "single",
 ]

@@ -67,7 +67,7 @@ def mamba2(c: Config) -> Fields:
     }
 
 
-def _mamba2_beside_attention(c: Config, hidden: int) -> Fields:
+def mamba2_beside_attention(c: Config, hidden: int) -> Fields:
     """Mamba-2's sizes under the names that Bamba, Falcon-H1 and Granite 4 use."""
     heads = c.count("mamba_n_heads")
     if c.states("mamba_d_ssm") or not c.states("mamba_d_head") or c.states_text("mamba_d_head"):
@@ -97,7 +97,7 @@ def bamba(c: Config) -> Fields:
     layers = ["full_attention" if i in attention else "mamba2" for i in range(fields["num_hidden_layers"])]
     return {
         **fields,
-        **_mamba2_beside_attention(c, fields["hidden_size"]),
+        **mamba2_beside_attention(c, fields["hidden_size"]),
         **rotary(c, fields["head_dim"], 0.5),
         **mixers(layers),
         "mamba_inner_norm": "gated",
@@ -111,7 +111,7 @@ def falcon_h1(c: Config) -> Fields:
     bias = c.flag("projectors_bias", default=False)
     return {
         **fields,
-        **_mamba2_beside_attention(c, fields["hidden_size"]),
+        **mamba2_beside_attention(c, fields["hidden_size"]),
         "mamba_proj_bias": c.flag("mamba_proj_bias", default=False) or bias,
         "layer_types": ("attention_mamba2",),
         "mamba_inner_norm": "gated" if c.flag("mamba_rms_norm", default=False) else "none",

@@ -5,9 +5,11 @@ from __future__ import annotations
 from memgui.importers.config_reader import Config
 from memgui.importers.families.experts import first_dense
 from memgui.importers.families.llama import llama
-from memgui.importers.families.parts import experts, shared_experts
+from memgui.importers.families.parts import experts, mixers, rhythm, shared_experts, stated_layers
 from memgui.importers.families.registry import Fields, family
 from memgui.spec.messages import QT_TRANSLATE_NOOP
+
+INDEXERS = {"full": "indexed_attention", "shared": "shared_indexed_attention"}
 
 
 def latent_attention(c: Config) -> Fields:
@@ -28,11 +30,12 @@ def latent_attention(c: Config) -> Fields:
 @family("deepseek_v2")
 def deepseek_v2(c: Config) -> Fields:
     """Latent attention; the first layers dense, then routed experts beside shared ones."""
-    fields = llama(c)
+    latent = latent_attention(c)
+    fields = llama(c.with_default("head_dim", latent["head_dim"]))
     number = c.count_or_none("n_shared_experts") or 0
     return {
         **fields,
-        **latent_attention(c),
+        **latent,
         **experts(c),
         **shared_experts(number, c.count("moe_intermediate_size")),
         **first_dense(c, fields["num_hidden_layers"], c.count("first_k_dense_replace")),
@@ -42,6 +45,11 @@ def deepseek_v2(c: Config) -> Fields:
 @family("deepseek_v3", "kimi_k2")
 def deepseek_v3(c: Config) -> Fields:
     """DeepSeek-V2 with a balance in the router that is a buffer."""
+    _leave_out_further_tokens(c)
+    return {**deepseek_v2(c), "router_correction_bias": True}
+
+
+def _leave_out_further_tokens(c: Config) -> None:
     if c.count("num_nextn_predict_layers", "num_mtp_layers", default=0):
         c.assume(
             QT_TRANSLATE_NOOP(
@@ -49,4 +57,67 @@ def deepseek_v3(c: Config) -> Fields:
                 "The layers that predict further tokens are left out, as Transformers leaves them out.",
             )
         )
-    return {**deepseek_v2(c), "router_correction_bias": True}
+
+
+@family("deepseek_v32", "glm_moe_dsa")
+def deepseek_v32(c: Config) -> Fields:
+    """DeepSeek-V3 with an indexer in front of attention; GLM 5.2 shares one among several layers."""
+    fields = deepseek_v3(c)
+    layers = fields["num_hidden_layers"]
+    stated = stated_layers(c, "indexer_types", layers, kinds=INDEXERS)
+    every_nth = max(c.count("index_topk_freq", default=1), 1)
+    offset = c.count("index_skip_topk_offset", default=2)
+    computed = [INDEXERS["shared" if max(i - offset + 1, 0) % every_nth else "full"] for i in range(layers)]
+    dense = stated_layers(c, "mlp_layer_types", layers, kinds={"dense": "dense", "sparse": "sparse"})
+    return {
+        **fields,
+        **mixers(stated or computed),
+        **({"mlp_layer_types": rhythm(dense)} if dense else {}),
+        "index_n_heads": c.count("index_n_heads"),
+        "index_head_dim": c.count("index_head_dim"),
+        "index_topk": c.count("index_topk"),
+    }
+
+
+@family("mistral4")
+def mistral4(c: Config) -> Fields:
+    """DeepSeek's attention and experts, without a balance in the router."""
+    return deepseek_v2(c)
+
+
+@family("deepseek")
+def deepseek(c: Config) -> Fields:
+    """DeepSeek's first mixture of experts: Llama's attention, the first layers dense."""
+    fields = llama(c)
+    return {
+        **fields,
+        **experts(c),
+        **shared_experts(c.count_or_none("n_shared_experts") or 0, c.count("moe_intermediate_size")),
+        **first_dense(c, fields["num_hidden_layers"], c.count("first_k_dense_replace", default=0)),
+    }
+
+
+@family("kimi_linear")
+def kimi_linear(c: Config) -> Fields:
+    """Kimi delta attention, with DeepSeek's latent attention without rotation once in a period."""
+    fields = deepseek_v3(c)
+    layers = fields["num_hidden_layers"]
+    linear = c.within("linear_attn_config")
+    full = {i - 1 for i in linear.counts("full_attn_layers")}
+    linear.counts("kda_layers")
+    heads = linear.count("num_heads", default=c.count("linear_num_heads", default=32))
+    width = linear.count("head_dim", default=c.count("linear_head_dim", default=128))
+    window = linear.count("short_conv_kernel_size", default=c.count("linear_conv_kernel_dim", default=4))
+    kinds = [
+        "full_attention" if i in full or (not full and i and not i % 4) else "kda" for i in range(layers)
+    ]
+    return {
+        **fields,
+        **mixers(kinds),
+        "position_embedding": "none",
+        "linear_num_key_heads": heads,
+        "linear_num_value_heads": heads,
+        "linear_key_head_dim": width,
+        "linear_value_head_dim": width,
+        "linear_conv_kernel_dim": window,
+    }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from memgui.files.strict_json import shown
 from memgui.importers.config_reader import Config
 from memgui.importers.families.registry import Fields
+from memgui.spec.fields import BY_PATH
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 ACTIVATIONS = {
@@ -79,13 +81,21 @@ def share(c: Config, hidden: int, heads: int) -> int:
 
 def ffn_width(c: Config, fields: Fields) -> int:
     """The feed-forward width; four times the hidden size where the file leaves it open."""
-    return c.count_or_none("intermediate_size") or 4 * int(fields["hidden_size"])
+    return c.width("intermediate_size") or 4 * int(fields["hidden_size"])
 
 
 def activation(c: Config, default: str = "silu") -> str:
     """The feed-forward layer's activation by its common name."""
-    name = c.text("hidden_act", default=default)
-    return ACTIVATIONS.get(name, name)
+    stated = c.text("hidden_act", default=default)
+    name = ACTIVATIONS.get(stated, stated)
+    if BY_PATH["model.hidden_act"].choice(name) is not None:
+        return name
+    c.assume(
+        QT_TRANSLATE_NOOP("messages", "The activation {stated} is not known here; {taken} is taken."),
+        stated=shown(stated, 40),
+        taken=default,
+    )
+    return default
 
 
 def dropouts(c: Config, *places: str) -> Fields:

@@ -20,6 +20,10 @@ def _has(scenario: Scenario, *kinds: str) -> bool:
     return any(kind in scenario.model.layer_types for kind in kinds)
 
 
+def _indexed(scenario: Scenario) -> bool:
+    return _has(scenario, "indexed_attention", "shared_indexed_attention")
+
+
 def _mamba(scenario: Scenario) -> bool:
     return _has(scenario, "mamba", "mamba2", "attention_mamba2")
 
@@ -75,6 +79,12 @@ EXPERTS: tuple[Field, ...] = (
         "moe_intermediate_size",
         QT_TRANSLATE_NOOP("fields", "Expert width"),
         QT_TRANSLATE_NOOP("fields", "Inner width of one routed expert."),
+        applies=_experts,
+    ),
+    size(
+        "moe_latent_size",
+        QT_TRANSLATE_NOOP("fields", "Expert latent size"),
+        QT_TRANSLATE_NOOP("fields", "Width that routed experts read and write; 0: the hidden size."),
         applies=_experts,
     ),
     size(
@@ -144,6 +154,24 @@ LATENT: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Value head size"),
         QT_TRANSLATE_NOOP("fields", "Width of one value head."),
         applies=_latent,
+    ),
+    size(
+        "index_n_heads",
+        QT_TRANSLATE_NOOP("fields", "Indexer heads"),
+        QT_TRANSLATE_NOOP("fields", "Heads of the indexer that picks the tokens attention reads."),
+        applies=_indexed,
+    ),
+    size(
+        "index_head_dim",
+        QT_TRANSLATE_NOOP("fields", "Indexer head size"),
+        QT_TRANSLATE_NOOP("fields", "Width of one indexer head; its keys are cached beside the latent."),
+        applies=_indexed,
+    ),
+    size(
+        "index_topk",
+        QT_TRANSLATE_NOOP("fields", "Indexed tokens"),
+        QT_TRANSLATE_NOOP("fields", "Tokens that the indexer picks for each query."),
+        applies=_indexed,
     ),
 )
 

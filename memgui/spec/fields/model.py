@@ -315,6 +315,8 @@ FIELDS: tuple[Field, ...] = (
             Choice("full_attention", QT_TRANSLATE_NOOP("fields", "full attention")),
             Choice("sliding_attention", QT_TRANSLATE_NOOP("fields", "sliding window")),
             Choice("chunked_attention", QT_TRANSLATE_NOOP("fields", "attention in chunks")),
+            Choice("indexed_attention", QT_TRANSLATE_NOOP("fields", "attention with an indexer")),
+            Choice("shared_indexed_attention", QT_TRANSLATE_NOOP("fields", "attention, indexer shared")),
             Choice("mamba", "Mamba"),
             Choice("mamba2", "Mamba-2"),
             Choice("attention_mamba2", QT_TRANSLATE_NOOP("fields", "attention beside Mamba-2")),
