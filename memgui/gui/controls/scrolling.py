@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QFrame,
@@ -30,6 +30,14 @@ class ScrollBar(QScrollBar):
         upright = self.orientation() is Qt.Orientation.Vertical
         return QSize(thick, 4 * thick) if upright else QSize(4 * thick, thick)
 
+    def _ground(self) -> QColor:
+        """The colour of what is scrolled."""
+        above = self.parentWidget()
+        while above is not None and not isinstance(above, QAbstractScrollArea):
+            above = above.parentWidget()
+        shown = above.viewport() if above is not None else self
+        return shown.palette().color(shown.backgroundRole())
+
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         option = QStyleOptionSlider()
@@ -40,7 +48,7 @@ class ScrollBar(QScrollBar):
         )
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(self.rect(), self.palette().color(self.backgroundRole()))
+        painter.fillRect(self.rect(), self._ground())
         painter.setPen(Qt.PenStyle.NoPen)
         touched = self.underMouse() or self.isSliderDown()
         painter.setBrush(look.colours.border if touched else look.colours.disabled)

@@ -1,0 +1,129 @@
+"""How a row of the legend is drawn: columns, swatches, chevrons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+
+from memgui.gui.icons import paint_icon
+from memgui.gui.palette import Paint, hatch_brush
+from memgui.gui.theme import Look, Role
+
+ROW, INDENT = 24, 20
+_EDGE = 16
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Right edges of size, share and last column (``None`` where there is no room), and the name's end."""
+
+    size: float
+    share: float | None
+    last: float | None
+    name_end: float
+
+
+def columns_for(look: Look, width: float, texts: Sequence[Sequence[str]], name: float) -> Columns:
+    """Lay the columns out; ``texts`` are the widest texts of size, share and last, ``name`` the widest name.
+
+    Where the names would be cut, the last column gives way first, then the share.
+    """
+    bold = look.metrics(Role.BODY, 600)
+    wide = [max((bold.horizontalAdvance(text) for text in column), default=0.0) for column in texts]
+    gap = look.px(13)
+    start = look.px(46) + name + gap
+    right = width - look.px(_EDGE)
+    share: float | None
+    last: float | None
+    for shown in (3, 2, 1):
+        edges = []
+        edge = right
+        for column in range(shown - 1, -1, -1):
+            edges.append(edge)
+            edge -= wide[column] + gap
+        if edge + gap >= start or shown == 1:
+            break
+    size = edges[-1]
+    share = edges[-2] if shown >= 2 else None
+    last = edges[0] if shown == 3 else None
+    return Columns(size, share, last, size - wide[0] - gap)
+
+
+def paint_swatch(painter: QPainter, look: Look, left: float, middle: float, paint: Paint | None) -> None:
+    """12 px of a colour; without a paint an empty box, for what is free."""
+    side = look.px(12)
+    rect = QRectF(left + 0.5, round(middle - side / 2) + 0.5, side - 1, side - 1)
+    radius = look.px(2)
+    painter.setPen(QPen(paint.edge if paint is not None else look.colours.border, 1))
+    painter.setBrush(paint.fill if paint is not None else look.colours.base)
+    painter.drawRoundedRect(rect, radius, radius)
+    if paint is not None and paint.hatch is not None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(hatch_brush(paint.hatch, painter.device().devicePixelRatioF(), 4))
+        painter.drawRoundedRect(rect, radius, radius)
+
+
+def paint_chevron(painter: QPainter, look: Look, middle: float, opened: bool) -> None:
+    """Where a row can be opened."""
+    name = "chevron-down" if opened else "chevron-right"
+    paint_icon(painter, name, QPointF(look.px(14), middle), look.px(16), look.colours.secondary)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The texts of a row; ``rise`` is the sign of a change, 0 where there is none to show."""
+
+    name: str
+    size: str
+    share: str
+    last: str
+    rise: int = 0
+
+
+def paint_cells(
+    painter: QPainter,
+    look: Look,
+    rect: QRectF,
+    columns: Columns,
+    cells: Cells,
+    indent: float,
+    weights: tuple[int, int, int, int],
+    inks: tuple[QColor, QColor, QColor, QColor],
+    role: Role = Role.BODY,
+) -> None:
+    """Write a row; ``weights`` and ``inks`` by column."""
+    left = look.px(46) + indent
+    room = columns.name_end - left + look.px(8)
+    painter.setPen(inks[0])
+    painter.setFont(look.font(role, weights[0]))
+    shown = look.metrics(role, weights[0]).elidedText(cells.name, Qt.TextElideMode.ElideRight, room)
+    painter.drawText(QRectF(left, rect.top(), room + 2, rect.height()), _LEFT, shown)
+    for text, edge, weight, ink in (
+        (cells.size, columns.size, weights[1], inks[1]),
+        (cells.share, columns.share, weights[2], inks[2]),
+        (cells.last, columns.last, weights[3], inks[3]),
+    ):
+        if edge is not None and text:
+            painter.setPen(ink)
+            painter.setFont(look.font(role, weight))
+            painter.drawText(QRectF(0, rect.top(), edge, rect.height()), _RIGHT, text)
+    if cells.rise and columns.last is not None:
+        wide = look.metrics(role, weights[3]).horizontalAdvance(cells.last)
+        _paint_triangle(
+            painter, look, columns.last - wide - look.px(9), rect.center().y(), cells.rise, inks[3]
+        )
+
+
+def _paint_triangle(painter: QPainter, look: Look, x: float, y: float, rise: int, ink: QColor) -> None:
+    half = 3.5 * look.scale
+    high = 3.0 * look.scale * (1 if rise > 0 else -1)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(ink)
+    painter.drawPolygon(
+        QPolygonF([QPointF(x - half, y + high), QPointF(x + half, y + high), QPointF(x, y - high)])
+    )

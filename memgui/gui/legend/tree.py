@@ -1,0 +1,211 @@
+"""The scrolling part of the legend: one painted row per component and part."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeView,
+    QWidget,
+)
+
+from memgui.document.selection import ComponentPath, Selection
+from memgui.gui.controls import slim
+from memgui.gui.controls.frames import by_keyboard, outlined
+from memgui.gui.legend.model import LAST, NAME, SHARE, SIZE, Index, LegendModel, Row
+from memgui.gui.legend.rows import INDENT, ROW, Cells, Columns, paint_cells, paint_chevron, paint_swatch
+from memgui.gui.theme import Look, Role
+
+
+class _RowHeight(QStyledItemDelegate):
+    """Rows are painted by the tree; this only says how high they are."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(40, Look.of(option.widget).px(ROW))
+
+
+class LegendTree(QTreeView):
+    """Qt's tree, its keys and its accessibility, with rows drawn in one go each."""
+
+    rows_changed = Signal()
+    """A row was opened or closed: the height of what there is to show is another."""
+
+    def __init__(self, model: LegendModel, selection: Selection, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._selection = selection
+        self._rows = model
+        self._columns: Columns | None = None
+        self._ring = False
+        self._following = False
+        self.dimmed = 1.0
+        self.setModel(model)
+        self.setItemDelegate(_RowHeight(self))
+        self.setHeaderHidden(True)
+        self.setIndentation(0)
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setExpandsOnDoubleClick(False)
+        self.setMouseTracking(True)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        slim(self)
+        self.header().setStretchLastSection(True)
+        self.expanded.connect(self.rows_changed)
+        self.collapsed.connect(self.rows_changed)
+        selection.selected.connect(self.follow)
+        selection.hovered.connect(lambda path: self.viewport().update())
+
+    def set_columns(self, columns: Columns) -> None:
+        """Where the columns end; the header and the total stand on the same edges."""
+        self._columns = columns
+        self.viewport().update()
+
+    def height_of_rows(self) -> int:
+        """What all open rows need."""
+        count = sum(
+            1 + (len(row.parts) if self.isExpanded(self._rows.index(number, 0)) else 0)
+            for number, row in enumerate(self._rows.rows)
+        )
+        return count * Look.of(self).px(ROW)
+
+    def open_components(self) -> set[str]:
+        """Keys of the components whose parts are in sight."""
+        return {
+            row.path[0]
+            for number, row in enumerate(self._rows.rows)
+            if self.isExpanded(self._rows.index(number, 0))
+        }
+
+    def set_open(self, keys: set[str]) -> None:
+        """Open these components and close the others."""
+        for number, row in enumerate(self._rows.rows):
+            self.setExpanded(self._rows.index(number, 0), row.path[0] in keys)
+
+    def follow(self, path: ComponentPath) -> None:
+        """Make the row of a path the current one, its component opened if it is a part."""
+        index = self._rows.index_of(path)
+        self._following = True
+        self.setCurrentIndex(index)
+        self._following = False
+        if index.isValid():
+            self.scrollTo(index)
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        super().currentChanged(current, previous)
+        row = self._rows.row_at(current)
+        if row is not None and not self._following:
+            self._selection.select(row.path)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        keys = Qt.Key
+        self._ring = True
+        if event.key() in (keys.Key_Return, keys.Key_Enter):
+            row = self._rows.row_at(self.currentIndex())
+            if row is not None:
+                self._selection.open(row.path)
+        elif event.key() == keys.Key_Escape and self._selection.component:
+            self._selection.select(())
+        elif event.key() == keys.Key_Backspace and len(self._selection.component) > 1:
+            self._selection.select(self._selection.component[:-1])
+        else:
+            super().keyPressEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        at = event.position().toPoint()
+        index = self.indexAt(at)
+        row = self._rows.row_at(index)
+        if row is not None and row.parts and at.x() < Look.of(self).px(26):
+            first = index.sibling(index.row(), NAME)
+            self.setExpanded(first, not self.isExpanded(first))
+            return
+        self._ring = False
+        super().mousePressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        at = event.position().toPoint()
+        row = self._rows.row_at(self.indexAt(at))
+        if row is not None and at.x() >= Look.of(self).px(26):
+            self._selection.open(row.path)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        row = self._rows.row_at(self.indexAt(event.position().toPoint()))
+        self._selection.point_at(row.path if row is not None else ())
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._selection.point_at(())
+        super().leaveEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self._ring = by_keyboard(event)
+        super().focusInEvent(event)
+        if self._ring and not self.currentIndex().isValid() and self._rows.rows:
+            self.setCurrentIndex(self._rows.index(0, 0))
+
+    def drawBranches(self, painter: QPainter, rect: object, index: object) -> None:
+        """Chevrons are drawn with their row."""
+
+    def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        row = self._rows.row_at(index)
+        if row is None or self._columns is None:
+            return
+        look = Look.of(self)
+        colours = look.colours
+        rect = QRectF(option.rect)
+        rect.setLeft(0)
+        rect.setWidth(self.viewport().width())
+        current = index.row() == self.currentIndex().row() and index.parent() == self.currentIndex().parent()
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if current:
+            painter.fillRect(rect, colours.selected)
+            painter.fillRect(QRectF(0, rect.top(), look.px(3), rect.height()), colours.accent)
+        elif self._selection.hover[: len(row.path)] == row.path and self._selection.hover:
+            painter.fillRect(rect, colours.hover)
+        painter.setOpacity(self.dimmed)
+        self._draw_cells(painter, look, rect, row, index, current)
+        painter.setOpacity(1.0)
+        if current and self._ring and self.hasFocus():
+            clear = colours.selected
+            clear.setAlpha(0)
+            outlined(painter, rect.adjusted(1, 1, -1, -1), look.px(4), clear, colours.accent, 2)
+        painter.restore()
+
+    def _draw_cells(
+        self,
+        painter: QPainter,
+        look: Look,
+        rect: QRectF,
+        row: Row,
+        index: Index,
+        current: bool,
+    ) -> None:
+        assert self._columns is not None
+        colours = look.colours
+        part = len(row.path) > 1
+        indent = look.px(INDENT) if part else 0
+        middle = rect.center().y()
+        if row.parts:
+            paint_chevron(painter, look, middle, self.isExpanded(index.sibling(index.row(), NAME)))
+        paint = (
+            colours.part(row.path[0], row.place) if part and not current else colours.component(row.path[0])
+        )
+        paint_swatch(painter, look, look.px(26) + indent, middle, paint)
+        rise = 0 if not row.change else 1 if row.change > 0 else -1
+        texts = [self._rows.data(index.sibling(index.row(), column)) for column in (SIZE, SHARE, LAST)]
+        name_ink = colours.secondary if part and not current else colours.text
+        rest = colours.secondary
+        paint_cells(
+            painter,
+            look,
+            rect,
+            self._columns,
+            Cells(row.name, texts[0], texts[1], texts[2], rise),
+            indent,
+            (400 if part else 500, 400 if part else 500, 400, 400),
+            (name_ink, name_ink, rest, rest),
+            Role.BODY,
+        )
