@@ -9,11 +9,12 @@ Views keep no numbers of their own and never write to a scenario.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as with_fields
 from typing import Any
 
+import msgspec
 from PySide6.QtCore import QCoreApplication, QElapsedTimer, QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
@@ -103,6 +104,9 @@ class Document(QObject):
         self._gesture = 0
         self._touched: tuple[str, ...] = ()
         self._last = Result(self.scenario, None)
+        self._defaults_of: Scenario | None = None
+        self._changed_of: State | None = None
+        self._changed: frozenset[str] = frozenset()
         self.undo_stack = QUndoStack(self)
         self.undo_stack.setUndoLimit(UNDO_LIMIT)
         self._rest = QElapsedTimer()
@@ -128,11 +132,23 @@ class Document(QObject):
 
     def default(self, path: str) -> Any:
         """What the field holds where nobody changed it: the type's default, or the loaded model's."""
-        return get(Scenario(model=self._state.origin), path)
+        return get(self._defaults(), path)
 
     def is_changed(self, path: str) -> bool:
         """Whether the field differs from its default."""
-        return bool(get(self.scenario, path) != self.default(path))
+        return path in self.changed_paths()
+
+    def changed_paths(self) -> frozenset[str]:
+        """Paths of the fields that differ from their default."""
+        if self._changed_of is not self._state:
+            self._changed_of = self._state
+            self._changed = frozenset(_differing(self.scenario, self._defaults(), ""))
+        return self._changed
+
+    def _defaults(self) -> Scenario:
+        if self._defaults_of is None or self._defaults_of.model is not self._state.origin:
+            self._defaults_of = Scenario(model=self._state.origin)
+        return self._defaults_of
 
     def edit(self, path: str, value: Any, *, held: bool = False) -> None:
         """Set one field.  Edits of one field within one gesture are one undo step.
@@ -234,6 +250,18 @@ class Document(QObject):
         last_good = estimate if estimate is not None else last.last_good
         self._last = Result(scenario, estimate, issues, last.generation + 1, last_good)
         self.result.emit(self._last)
+
+
+def _differing(value: msgspec.Struct, default: msgspec.Struct, above: str) -> Iterator[str]:
+    """Paths at which two structs of one type differ; equal branches are not walked."""
+    for name in value.__struct_fields__:
+        one, other = getattr(value, name), getattr(default, name)
+        if one is other or one == other:
+            continue
+        if isinstance(one, msgspec.Struct) and isinstance(other, msgspec.Struct):
+            yield from _differing(one, other, f"{above}{name}.")
+        else:
+            yield above + name
 
 
 def _fault(error: Exception) -> Issue:

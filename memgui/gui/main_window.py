@@ -10,9 +10,9 @@ from PySide6.QtGui import (
     QDragEnterEvent,
     QDropEvent,
     QGuiApplication,
-    QKeySequence,
+    QKeyEvent,
     QResizeEvent,
-    QShortcut,
+    QShowEvent,
 )
 from PySide6.QtWidgets import QMainWindow, QScrollArea, QVBoxLayout, QWidget
 
@@ -61,6 +61,7 @@ class MainWindow(QMainWindow):
         self.body = Body(self._make_presets, self.form, self.panes.donut, self.panes.legend, self.tabs, self)
         self._picker: ModelPicker | None = None
         self._narrow: bool | None = None
+        self._shown_before = False
         self._lay_out()
         fill_menus(self.menuBar(), self.actions_)
         self._dress_menus()
@@ -116,7 +117,9 @@ class MainWindow(QMainWindow):
         context.view.changed.connect(self._view_changed)
         context.selection.activated.connect(lambda path: self.tabs.show_tab("why"))
         self.form.section_toggled.connect(self._section_toggled)
-        QShortcut(QKeySequence(Qt.Key.Key_Escape), self, self.notices.dismiss)
+        context.library.changed.connect(self.names.hide)
+        if context.document.last_result.generation:
+            self.set_result(context.document.last_result)
 
     # -- showing -------------------------------------------------------------------------------
 
@@ -185,7 +188,6 @@ class MainWindow(QMainWindow):
         roomy = self.width() >= look.px(NARROW)
         self.actions_.show_presets.setChecked(self.state.flag("presets", roomy) and roomy)
         self._show_presets(self.actions_.show_presets.isChecked())
-        self._restored = self.body.restore(self.state)
         self.tabs.show_tab(" ".join(self.state.names("tab", ())))
         self.actions_.expand_tabs.setChecked(self.state.flag("expanded", False))
 
@@ -208,6 +210,12 @@ class MainWindow(QMainWindow):
                 target.setFocus(Qt.FocusReason.TabFocusReason)
                 return
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.notices.dismiss()
+        else:
+            super().keyPressEvent(event)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         narrow = event.size().width() < Look.of(self).px(NARROW)
@@ -216,11 +224,14 @@ class MainWindow(QMainWindow):
             if narrow:
                 self.actions_.show_presets.setChecked(False)
 
-    def showEvent(self, event: object) -> None:
-        self.setFocus()  # no control looks touched before one is
-        if not self._restored:
-            self._restored = True
-            QTimer.singleShot(0, self, self.put_back)
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._shown_before:
+            # Only now have the splitters the size that their handles are placed in.
+            self._shown_before = True
+            self.setFocus()  # no control looks touched before one is
+            if not self.body.restore(self.state):
+                self.body.put_back(self.body.width(), self.body.height())
 
     # -- coming and going ----------------------------------------------------------------------
 

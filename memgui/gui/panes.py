@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QWidget
 
 from memgui.document.result import Result
 from memgui.gui.context import AppContext
+from memgui.gui.donut.widget import Donut
+from memgui.gui.legend.legend import Legend
 from memgui.gui.tabs import Tabs
 from memgui.gui.verdict.band import VerdictBand
 
@@ -17,15 +19,19 @@ class Panes:
     """Each takes ``set_result`` and follows selection and view settings by itself."""
 
     verdict: VerdictBand
-    donut: QWidget
-    legend: QWidget
+    donut: Donut
+    legend: Legend
 
     def set_result(self, result: Result) -> None:
         """Give every view that is in sight the newest result."""
         self.verdict.set_result(result)
+        self.donut.set_result(result)
+        self.legend.set_result(result)
 
 
 def make_panes(context: AppContext, tabs: Tabs, parent: QWidget) -> Panes:
     """Make the views and add the tabs that exist."""
     selection, view = context.selection, context.view
-    return Panes(VerdictBand(selection, view, parent), QWidget(parent), QWidget(parent))
+    return Panes(
+        VerdictBand(selection, view, parent), Donut(selection, view, parent), Legend(selection, view, parent)
+    )

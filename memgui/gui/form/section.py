@@ -68,7 +68,8 @@ class Section(QWidget):
         shown = bool(applying) or bool(nothing_here(self.key, scenario))
         if shown is self.isHidden():
             self.setVisible(shown)
-        changed = sum(self._document.is_changed(field.path) for field in applying)
+        differing = self._document.changed_paths()
+        changed = sum(field.path in differing for field in applying)
         pill = ""
         if changed and self.key not in UNCOUNTED:
             pill = self.tr("{count} changed").format(count=changed)
@@ -155,7 +156,8 @@ class Section(QWidget):
             if shown == row.isHidden():
                 row.setVisible(shown)
         advanced = [field for field in applying if field.advanced]
-        changed = sum(self._document.is_changed(field.path) for field in advanced)
+        differing = self._document.changed_paths()
+        changed = sum(field.path in differing for field in advanced)
         self.more.count(len(advanced), changed)
         self.more.setVisible(bool(advanced) and self._wanted is None)
         self._say_empty("" if applying else nothing_here(self.key, scenario))

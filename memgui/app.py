@@ -1,0 +1,236 @@
+"""The program: QApplication, logging, what happens when something breaks, the first window."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+from PySide6 import __version__ as pyside_version
+from PySide6.QtCore import (
+    QLibraryInfo,
+    QLocale,
+    QMessageLogContext,
+    QObject,
+    QTimer,
+    QtMsgType,
+    QTranslator,
+    qInstallMessageHandler,
+    qVersion,
+)
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from memgui import __version__, _resources
+from memgui.catalog import Catalog
+from memgui.document.autosave import Autosave
+from memgui.document.document import Document, State
+from memgui.document.jobs import Jobs
+from memgui.document.library import Library
+from memgui.document.notice import Notice
+from memgui.document.selection import Selection
+from memgui.document.view_settings import View, ViewSettings
+from memgui.estimator import estimate
+from memgui.gui.context import AppContext
+from memgui.gui.crash import CrashGuard
+from memgui.gui.main_window import MainWindow
+from memgui.gui.theme import Theme
+from memgui.planning.opening import Opened
+from memgui.presets.logs import keep_crash, start_logging, take_crash_report, watch_for_faults
+from memgui.presets.paths import AppPaths
+from memgui.presets.session import Recovery, Session, SessionKeeper
+from memgui.presets.settings import SettingsStore
+from memgui.presets.store import PresetStore
+from memgui.spec import QT_TRANSLATE_NOOP, Message
+
+log = logging.getLogger(__name__)
+
+_LEVELS = {
+    QtMsgType.QtDebugMsg: logging.DEBUG,
+    QtMsgType.QtInfoMsg: logging.INFO,
+    QtMsgType.QtWarningMsg: logging.WARNING,
+    QtMsgType.QtCriticalMsg: logging.ERROR,
+    QtMsgType.QtFatalMsg: logging.CRITICAL,
+}
+
+
+class Program(QObject):
+    """Everything that lives as long as the window: made once, closed once."""
+
+    def __init__(self, app: QApplication, paths: AppPaths, content: Opened | None = None) -> None:
+        """``content`` is what the person asked to open; without it, what was open last time."""
+        super().__init__()
+        self.paths = paths
+        settings = SettingsStore(paths.settings)
+        self.keeper = SessionKeeper(paths.sessions)
+        recovery = self.keeper.start()
+        catalog = Catalog()
+        state = _first_state(catalog, recovery)
+        document = Document(state, estimate, self)
+        jobs = Jobs(self)
+        store = PresetStore(paths)
+        library = Library(document, catalog, store, settings, jobs, self)
+        held = library.settings
+        view = ViewSettings(View(held.units, held.theme, held.language, held.reduced_motion), self)
+        self.translators = load_translators(app, held.language)
+        self.theme = Theme(app, held.theme)
+        view.changed.connect(lambda new: self.theme.set_mode(new.theme))
+        self.context = AppContext(paths, catalog, document, library, Selection(self), view, jobs)
+        if content is not None:
+            library.show(content, content.model.name)
+            document.undo_stack.clear()
+        if recovery.session is not None:
+            library.remember_seen(recovery.session.preset, recovery.session.digest)
+        self.autosave = Autosave(document, lambda new: self.keeper.write(self._session(new)), parent=self)
+        app.setWindowIcon(QIcon(str(_resources.root() / "desktop" / "memgui.svg")))
+        self.window = MainWindow(self.context)
+        self.autosave.failed.connect(lambda message: library.told.emit(Notice(message, "warning")))
+        document.settle()
+        QTimer.singleShot(0, self, lambda: self._look_back(store, recovery))
+
+    def _look_back(self, store: PresetStore, recovery: Recovery) -> None:
+        """Say what the last run and the disk left to say, once the window is there."""
+        library = self.context.library
+        report = take_crash_report(self.paths)
+        watch_for_faults(self.paths)
+        issues = (*library.settings_issues, *recovery.issues)
+        told = (*(issue.message for issue in issues), *store.start())
+        if told:
+            library.changed.emit()  # what cannot be read is no longer in the list
+        if recovery.crashed or report:
+            text = QT_TRANSLATE_NOOP(
+                "messages", "memgui did not end properly last time. What was open is here."
+            )
+            message = Message(text)
+        elif told:
+            text = QT_TRANSLATE_NOOP("messages", "Some of what memgui keeps could not be read: {count}.")
+            message = Message(text, {"count": len(told)})
+        else:
+            return
+        details = (*told, Message("{report}", {"report": report})) if report else told
+        lost = (*((recovery.held_back,) if recovery.held_back is not None else ()), *recovery.others)
+        offer = QT_TRANSLATE_NOOP("messages", "Open what else was open") if lost else ""
+        document = self.context.document
+        action = (lambda: document.load(_state(lost[0]), lost[0].name)) if lost else None
+        library.told.emit(Notice(message, "warning", details, offer, action))
+
+    def close(self) -> None:
+        """Stop what runs aside and keep what is open for the next start."""
+        self.context.jobs.close()
+        try:
+            self.keeper.close(self._session(self.context.document.state))
+        except Exception as fault:
+            log.warning("what is open is not kept: %s", fault)
+
+    def _session(self, state: State) -> Session:
+        return Session(
+            scenario=state.scenario,
+            origin=state.origin,
+            name=state.name,
+            preset=state.preset,
+            digest=self.context.library.seen(state.preset),
+        )
+
+
+def _first_state(catalog: Catalog, recovery: Recovery) -> State:
+    if recovery.session is not None:
+        return _state(recovery.session)
+    scenario = catalog.first_scenario()
+    return State(scenario, scenario.model)
+
+
+def _state(session: Session) -> State:
+    return State(session.scenario, session.origin or session.scenario.model, session.name, session.preset)
+
+
+def load_translators(app: QApplication, language: str) -> list[QTranslator]:
+    """Translate memgui and Qt's own texts; the translators must be kept alive.
+
+    ``language`` is a locale name, empty for the desktop's; one without a translation leaves English.
+    """
+    locale = QLocale(language) if language else QLocale.system()
+    loaded = []
+    for name, folder in (
+        ("memgui", str(_resources.root() / "translations")),
+        ("qtbase", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
+    ):
+        translator = QTranslator(app)
+        if translator.load(locale, name, "_", folder):
+            app.installTranslator(translator)
+            loaded.append(translator)
+    return loaded
+
+
+def _qt_message(kind: QtMsgType, context: QMessageLogContext, text: str | None) -> None:
+    logging.getLogger("qt").log(_LEVELS.get(kind, logging.WARNING), "%s", text)
+
+
+def _application() -> QApplication:
+    qInstallMessageHandler(_qt_message)
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        app = QApplication(["memgui"])
+    app.setApplicationName("memgui")
+    app.setApplicationVersion(__version__)
+    app.setDesktopFileName("memgui")
+    return app
+
+
+def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
+    """Open the window, on ``content`` if it is given, and stay until it is closed; the exit status."""
+    paths = paths or AppPaths.default()
+    start_logging(paths)
+    log.info("memgui %s, PySide6 %s, Qt %s, Python %s", __version__, pyside_version, qVersion(), sys.version)
+    app = _application()
+    program = Program(app, paths, content)
+    guard = CrashGuard(
+        program.autosave.flush, lambda kind, error, trace: keep_crash(paths, kind, error, trace), program
+    )
+    guard.install()
+    program.window.show()
+    status = app.exec()
+    guard.remove()
+    program.close()
+    return status
+
+
+def check() -> int:
+    """Start the window where no display is needed, run one edit through it, print versions."""
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    app = _application()
+    with tempfile.TemporaryDirectory(prefix="memgui-check-") as home:
+        program = Program(app, AppPaths.default(Path(home)))
+        program.window.show()
+        app.processEvents()
+        document = program.context.document
+        before = document.settle()
+        document.edit("training.sequence_length", 2 * before.scenario.training.sequence_length)
+        app.processEvents()
+        after = document.settle()
+        painted = not program.window.grab().isNull()
+        sound = (
+            painted
+            and before.estimate is not None
+            and after.estimate is not None
+            and after.estimate.peak_bytes > before.estimate.peak_bytes
+        )
+        program.window.close()
+        program.close()
+        lines = [
+            f"memgui {__version__}",
+            f"PySide6 {pyside_version}, Qt {qVersion()}, msgspec {msgspec.__version__}",
+            f"Python {platform.python_version()}, {platform.platform()}",
+        ]
+        if before.estimate is not None and after.estimate is not None:
+            lines.append(
+                f"{before.scenario.model.name}: {before.estimate.peak_bytes:,} bytes, "
+                f"with twice the tokens {after.estimate.peak_bytes:,}"
+            )
+            lines.append(f"Figures stand for {after.estimate.version}")
+        lines.append("The window works." if sound else "The window does not work: the edit changed nothing.")
+        print("\n".join(lines))
+    return 0 if sound else 1

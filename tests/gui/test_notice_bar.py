@@ -1,0 +1,60 @@
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from memgui.document.notice import Notice
+from memgui.gui.notice_bar import NoticeBar
+from memgui.spec import Message
+
+
+def bar(qtbot: QtBot) -> NoticeBar:
+    made = NoticeBar()
+    qtbot.addWidget(made)
+    return made
+
+
+def test_what_is_wrong_stays_until_it_is_closed(qtbot: QtBot) -> None:
+    made = bar(qtbot)
+    made.show_notice(Notice(Message("{file} has vanished.", {"file": "a.json"}), "error"))
+    assert made.isVisible()
+    assert made.text == "a.json has vanished."
+    assert made.accessibleName() == made.text
+    assert not made._timer.isActive()
+    QTest.keyClick(made, Qt.Key.Key_Escape)
+    assert not made.isVisible()
+    assert made.notice is None
+
+
+def test_news_go_by_themselves(qtbot: QtBot) -> None:
+    made = bar(qtbot)
+    made._timer.setInterval(1)
+    made.show_notice(Notice(Message("Copied.")))
+    qtbot.waitUntil(lambda: not made.isVisible())
+
+
+def test_a_way_back_is_one_press(qtbot: QtBot) -> None:
+    made = bar(qtbot)
+    done: list[str] = []
+    made.show_notice(Notice(Message("Deleted."), "info", (), "Bring it back", lambda: done.append("back")))
+    QTest.mouseClick(made.action_button, Qt.MouseButton.LeftButton)
+    assert done == ["back"]
+    assert not made.isVisible()
+
+
+def test_details_are_shown_when_asked_for(qtbot: QtBot) -> None:
+    made = bar(qtbot)
+    made.show_notice(Notice(Message("Open."), "warning", (Message("One."), Message("Two."))))
+    assert not made._details.isVisible()
+    QTest.mouseClick(made._details_button, Qt.MouseButton.LeftButton)
+    assert made._details.toPlainText() == "One.\nTwo."
+    assert made._details.isVisible()
+    made.show_notice(Notice(Message("Next."), "error"))
+    assert not made._details.isVisible()
+    assert not made._details_button.isVisible()
+
+
+def test_markup_in_a_file_name_is_text(qtbot: QtBot) -> None:
+    made = bar(qtbot)
+    made.show_notice(Notice(Message("{file}", {"file": "<b>x</b>"}), "error"))
+    assert made._text.textFormat() is Qt.TextFormat.PlainText
+    assert made.text == "<b>x</b>"

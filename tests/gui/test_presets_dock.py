@@ -1,0 +1,131 @@
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from memgui.gui.actions import Actions
+from memgui.gui.presets_dock import PresetsDock
+from memgui.gui.presets_model import COUNT, KIND, VERDICT, Row
+from tests.gui.house import House
+
+LENGTH = "training.sequence_length"
+
+
+@pytest.fixture
+def dock(house: House, qtbot: QtBot) -> PresetsDock:
+    window = QWidget()
+    qtbot.addWidget(window)
+    made = PresetsDock(house.library, house.document, Actions(window, house.document.undo_stack), window)
+    made.fill()
+    made.resize(192, 600)
+    with qtbot.waitExposed(window):
+        window.show()
+    return made
+
+
+def names(dock: PresetsDock, kind: Row) -> list[str]:
+    return [item.text() for item in dock.model.items() if item.data(KIND) is kind]
+
+
+def index(dock: PresetsDock, name: str) -> QModelIndex:
+    return next(item.index() for item in dock.model.items() if item.text() == name)
+
+
+def press(dock: PresetsDock, name: str) -> None:
+    at = index(dock, name)
+    dock.tree.scrollTo(at)
+    QTest.mouseClick(dock.tree.viewport(), Qt.MouseButton.LeftButton, pos=dock.tree.visualRect(at).center())
+
+
+def test_at_first_it_says_what_will_stand_here(dock: PresetsDock, house: House) -> None:
+    assert len(names(dock, Row.HINT)) == 2
+    assert len(names(dock, Row.MODEL)) == len(house.library.catalog.models)
+    families = [item for item in dock.model.items() if item.data(KIND) is Row.FAMILY]
+    assert sum(item.data(COUNT) for item in families) == len(house.library.catalog.models)
+
+
+def test_saved_presets_appear_and_open_with_one_press(dock: PresetsDock, house: House) -> None:
+    house.document.edit(LENGTH, 8192)
+    house.library.save_as("Long")
+    house.document.edit(LENGTH, 1)
+    house.library.save_as("Short")
+    assert names(dock, Row.PRESET) == ["Long", "Short"]
+    press(dock, "Long")
+    assert house.document.scenario.training.sequence_length == 8192
+    house.document.undo_stack.undo()
+    assert house.document.scenario.training.sequence_length == 1
+
+
+def test_headings_fold_and_stay_so(dock: PresetsDock, house: House) -> None:
+    press(dock, "My presets")
+    assert not dock.tree.isExpanded(index(dock, "My presets"))
+    press(dock, "Llama")
+    assert dock.tree.isExpanded(index(dock, "Llama"))
+    house.library.save_as("One")
+    assert not dock.tree.isExpanded(index(dock, "My presets"))
+    assert dock.tree.isExpanded(index(dock, "Llama"))
+
+
+def test_a_model_goes_into_the_open_set_up(dock: PresetsDock, house: House) -> None:
+    house.document.edit(LENGTH, 77)
+    dock.search.setText("gpt2")
+    name = names(dock, Row.MODEL)[0]
+    press(dock, name)
+    assert house.document.scenario.model.name == name
+    assert house.document.scenario.training.sequence_length == 77
+
+
+def test_search_looks_everywhere(dock: PresetsDock, house: House) -> None:
+    house.library.save_as("Llama for work")
+    house.library.save_as("Other")
+    dock.search.setText("llama")
+    assert names(dock, Row.PRESET) == ["Llama for work"]
+    assert len(names(dock, Row.MODEL)) > 5
+    dock.search.setText("nothing like it")
+    assert list(dock.model.items()) == []
+    dock.search.clear()
+    assert names(dock, Row.PRESET) == ["Llama for work", "Other"]
+
+
+def test_keys_open_rename_and_delete(dock: PresetsDock, house: House, qtbot: QtBot) -> None:
+    house.document.edit(LENGTH, 8)
+    house.library.save_as("One")
+    house.document.edit(LENGTH, 16)
+    dock.tree.setCurrentIndex(index(dock, "One"))
+    dock.tree.setFocus()
+    QTest.keyClick(dock.tree, Qt.Key.Key_Return)
+    assert house.document.scenario.training.sequence_length == 8
+    QTest.keyClick(dock.tree, Qt.Key.Key_F2)
+    editor = dock.tree.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    QTest.keyClicks(editor, "Two")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: names(dock, Row.PRESET) == ["Two"])
+    dock.tree.setCurrentIndex(index(dock, "Two"))
+    QTest.keyClick(dock.tree, Qt.Key.Key_Delete)
+    assert names(dock, Row.PRESET) == []
+    bring_back = house.told[-1].action
+    assert bring_back is not None
+    bring_back()
+    assert names(dock, Row.PRESET) == ["Two"]
+
+
+def test_recent_files_can_be_taken_off(dock: PresetsDock, house: House, tmp_path: Path) -> None:
+    house.library.change_settings(recent_files=(str(tmp_path / "Small" / "config.json"),))
+    dock.fill()
+    assert names(dock, Row.FILE) == ["Small/config.json"]
+    dock.tree.setCurrentIndex(index(dock, "Small/config.json"))
+    QTest.keyClick(dock.tree, Qt.Key.Key_Delete)
+    assert names(dock, Row.FILE) == []
+
+
+def test_verdicts_stand_beside_presets(dock: PresetsDock, house: House) -> None:
+    house.library.save_as("One")
+    (entry,) = house.library.presets()
+    plain = dock.grab().toImage()
+    dock.set_verdicts({entry.key: "tight"})
+    assert index(dock, "One").data(VERDICT) == "tight"
+    assert dock.grab().toImage() != plain
