@@ -37,3 +37,9 @@ Timeline moments are keyed ``load``, ``step1.start``, ``step2.forward.layer.3``,
 ``step2.after_forward``, ``step2.backward.loss``, ``step2.optimizer``, ``prefill.layer.3``,
 ``decode``, ...; :class:`~memgui.estimator.result.Moment` says what each holds.
 """
+
+from __future__ import annotations
+
+from memgui.estimator.estimate import estimate
+
+__all__ = ["estimate"]

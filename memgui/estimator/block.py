@@ -84,6 +84,16 @@ class Block:
         """The same where nothing is kept."""
         return Group(self._weight_copies())
 
+    @cached_property
+    def cache(self) -> Group:
+        """What the block puts into the cache and autograd does not keep anyway."""
+        return Group(tensor for tensor in self.tape.cached if tensor not in self.saved)
+
+    @cached_property
+    def replaced(self) -> Group:
+        """What the cache held before and the block replaces."""
+        return Group(self.tape.replaced)
+
     def _weight_copies(self) -> list[Tensor]:
         return [tensor for op in self.tape.ops for tensor in op.outs if tensor.weight_copy and tensor.grad]
 
@@ -129,4 +139,6 @@ def _component(thing: Thing, saved: dict[Tensor, int], new_gradients: str) -> st
         return "loss" if thing.of.loss else "temporary"
     if thing.loss:
         return "loss"
-    return "activations" if thing in saved else "temporary"
+    if thing in saved:
+        return "activations"
+    return "kv_cache" if thing.cached else "temporary"

@@ -18,6 +18,7 @@ from memgui.estimator.tape import (
     ALIAS,
     AMBIENT,
     CARRIED,
+    HELD_BEFORE,
     MADE,
     PARAMETER,
     PROMOTED,
@@ -64,6 +65,11 @@ class Group:
         for thing in self.things:
             total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
         self.pairs = tuple((coefficient, monomial) for monomial, coefficient in total.items())
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Those of the things that are tensors."""
+        return tuple(thing for thing in self.things if isinstance(thing, Tensor))
 
 
 class Events:
@@ -136,7 +142,7 @@ def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
             stop_op = index
     dying: dict[int, list[Tensor]] = {}
     for root, index in last.items():
-        mortal = root.origin == MADE or (root.origin == CARRIED and tape.frees_input)
+        mortal = root.origin in (MADE, HELD_BEFORE) or (root.origin == CARRIED and tape.frees_input)
         if mortal and root not in stay and not (root.weight_copy and root.grad):
             dying.setdefault(index, []).append(root)
     events = Events()

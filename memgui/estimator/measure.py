@@ -8,7 +8,7 @@ from the walk that made the totals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import accumulate
 from operator import mul
 from typing import Protocol, TypeVar
@@ -61,7 +61,7 @@ class Bytes:
 
     __slots__ = ("_running", "values")
 
-    def __init__(self, values: Sequence[int]) -> None:
+    def __init__(self, values: list[int]) -> None:
         self.values = values
         self._running: dict[Events, list[int]] = {}
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from memgui.estimator.block import Block
+from memgui.estimator.coverage import require_covered
 from memgui.estimator.lifetimes import Group
 from memgui.estimator.modules import layers
 from memgui.estimator.modules.context import Context
@@ -41,6 +42,7 @@ class Program:
     """Stem, layer kinds in runs, tail.  ``runs`` is a list of (kind, how many in a row)."""
 
     def __init__(self, model: ModelSpec, options: Options) -> None:
+        require_covered(model)
         self.model = model
         self.options = options
         rank = options.lora.rank if options.lora is not None else 0
@@ -101,12 +103,18 @@ class Program:
     def _half(self, name: str, write: layers.Writer, out: Tensor, grad: bool) -> Block:
         return self._block(name, lambda t: write(t, self.context, t.input(out.dims, out.width, grad)))
 
+    def block_label(self, key: str) -> str:
+        """What the block called ``key`` is called in the breakdown (an English msgid)."""
+        return layers.block_label(key)
+
     def blocks(self) -> Iterator[tuple[Block, int]]:
-        """Every block with how often it occurs."""
+        """Every block once, with how often it occurs."""
         yield self.stem, 1
+        counts: dict[Block, int] = {}
         for kind in self.kinds:
             for block in kind.blocks:
-                yield block, kind.count
+                counts[block] = counts.get(block, 0) + kind.count
+        yield from counts.items()
         yield self.tail, 1
 
 

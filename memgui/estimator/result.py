@@ -6,7 +6,7 @@ of its children by construction.  Derivations (formula, values, source) are made
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -55,24 +55,39 @@ class Node:
     """One part of the breakdown.
 
     ``key`` is unique among siblings and stable; ``label`` is an English msgid (context
-    ``"estimator"``).  A leaf is given its bytes; an inner node sums its children.
+    ``"estimator"``).  A leaf is given its bytes; an inner node sums its children.  Children may be
+    given as a function that makes them on first look; then their bytes are given beside it, and
+    they add up to it.
     """
 
-    __slots__ = ("__dict__", "_derive", "bytes", "children", "key", "label")
+    __slots__ = ("__dict__", "_children", "_derive", "_make", "bytes", "key", "label")
 
     def __init__(
         self,
         key: str,
         label: str,
         size: int = 0,
-        children: tuple[Node, ...] = (),
+        children: tuple[Node, ...] | Callable[[], tuple[Node, ...]] = (),
         derive: Callable[[Node], Derivation] | None = None,
     ) -> None:
         self.key = key
         self.label = label
-        self.children = children
-        self.bytes: int = sum(child.bytes for child in children) if children else size
         self._derive = derive
+        self._make: Callable[[], tuple[Node, ...]] | None = None
+        self._children: tuple[Node, ...] = ()
+        self.bytes = size
+        if callable(children):
+            self._make = children
+        elif children:
+            self._children = children
+            self.bytes = sum(child.bytes for child in children)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """The parts of this node; none where it is a leaf."""
+        if self._make is not None:
+            self._children, self._make = self._make(), None
+        return self._children
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -143,8 +158,8 @@ class Estimate:
     """The answer for one scenario, on the worst rank.
 
     ``components`` holds the eight top-level nodes, always all, in :data:`COMPONENTS` order, with
-    what is alive at ``peak_moment``; they add up to ``peak_bytes``.  ``moments`` are the timeline
-    in order.  All sizes are bytes.
+    what is alive at ``peak_moment``; they add up to ``peak_bytes``.  ``timeline`` holds every moment
+    in order, made on first look.  All sizes are bytes.
     """
 
     scenario: Scenario
@@ -158,7 +173,7 @@ class Estimate:
     high_bytes: int
     allocated_bytes: int
     reserved_bytes: int
-    timeline: tuple[Moment, ...]
+    timeline: Sequence[Moment]
     ranks: tuple[Rank, ...]
     verdict: Verdict
     issues: tuple[Issue, ...] = ()

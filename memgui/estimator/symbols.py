@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from memgui.estimator.result import Symbol
 from memgui.spec.messages import QT_TRANSLATE_NOOP
@@ -96,6 +96,23 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: s.inference.prompt_tokens + s.inference.generated_tokens,
     ),
+    "t1": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of each sequence in the cache, less one"),
+        None,
+        lambda s: s.inference.prompt_tokens + s.inference.generated_tokens - 1,
+    ),
+    "tw1": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of each sequence that a window held before the last"),
+        None,
+        lambda s: (
+            s.inference.prompt_tokens
+            if s.inference.generated_tokens == 1
+            else min(
+                s.inference.prompt_tokens + s.inference.generated_tokens - 1,
+                s.model.sliding_window or 10**18,
+            )
+        ),
+    ),
     "tw": (
         QT_TRANSLATE_NOOP("symbols", "tokens of each sequence that a window holds"),
         None,
@@ -112,7 +129,7 @@ def open_symbols(scenario: Scenario) -> dict[str, tuple[str, str | None, Callabl
     return TRAINING if scenario.task == "training" else INFERENCE
 
 
-def symbol(scenario: Scenario, name: str, values: dict[str, int]) -> Symbol:
+def symbol(scenario: Scenario, name: str, values: Mapping[str, int]) -> Symbol:
     """The symbol called ``name`` with its value in ``scenario``."""
     found = MODEL.get(name)
     if found is not None:

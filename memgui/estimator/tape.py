@@ -22,6 +22,7 @@ MADE: Final = 0  # by an operator of this block
 CARRIED: Final = 1  # the block's input, made by the block before
 AMBIENT: Final = 2  # made once per step, outside the layers (rotary tables, masks, ids)
 PARAMETER: Final = 3
+HELD_BEFORE: Final = 4  # in the cache already, replaced by a longer one
 
 
 class Sizes:
@@ -75,11 +76,12 @@ class Tensor:
 
     ``root`` owns the storage (itself, unless this is a view); ``coefficient`` and ``monomial``
     give the bytes of this shape.  ``width`` is bytes per element.  ``loss`` marks what belongs to
-    logits and loss, ``weight_copy`` autocast's copy of a weight.
+    logits and loss, ``weight_copy`` autocast's copy of a weight, ``cached`` what a cache holds.
     """
 
     __slots__ = (
         "block",
+        "cached",
         "coefficient",
         "dims",
         "grad",
@@ -110,6 +112,7 @@ class Tensor:
         self.module = ""
         self.loss = False
         self.weight_copy = False
+        self.cached = False
 
     def __repr__(self) -> str:
         return f"{self.name}{list(self.dims)}x{self.width}"
@@ -198,6 +201,7 @@ class Tape:
         "out",
         "parameters",
         "part",
+        "replaced",
         "sizes",
         "training",
     )
@@ -211,6 +215,7 @@ class Tape:
         self.parameters: list[Parameter] = []
         self.buffers: list[Tensor] = []
         self.cached: list[Tensor] = []
+        self.replaced: list[Tensor] = []
         self.held: list[Tensor] = []
         self.carried: Tensor | None = None
         self.frees_input = False
@@ -283,9 +288,17 @@ class Tape:
         """Python refers to ``tensors`` until the layer returns (a result that is not used)."""
         self.held.extend(tensor.root for tensor in tensors)
 
-    def cache(self, *tensors: Tensor) -> None:
-        """``tensors`` stay in the cache after the layer."""
-        self.cached.extend(tensors)
+    def cache(self, tensor: Tensor) -> None:
+        """``tensor`` stays in the cache after the layer."""
+        tensor.cached = True
+        self.cached.append(tensor)
+
+    def cached_before(self, name: str, dims: Dims, width: int) -> Tensor:
+        """What the cache holds when the layer begins; it dies after its last use."""
+        made = self.tensor(name, dims, width, origin=HELD_BEFORE)
+        made.cached = True
+        self.replaced.append(made)
+        return made
 
     def run(
         self,

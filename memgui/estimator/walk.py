@@ -169,6 +169,8 @@ class Walk(Generic[N]):
             for block in kind.blocks:
                 copies = block.copies_passing if self.checkpointing else block.copies
                 known = m.add(known, m.group(copies, block.sort_running))
+                known = m.add(known, m.group(block.cache, block.sort_running))
+                known = m.add(known, m.group(block.replaced, block.sort_running), -1)
             self._known[kind, "left"] = known
         return known
 
@@ -200,7 +202,20 @@ class Walk(Generic[N]):
         live = m.add(live, m.group(tail.output, tail.sort_running))
         if self.keep_outputs:
             live = m.add(live, m.group(tail.held, tail.sort_running))
+            for kind, count in program.runs:
+                for block in kind.blocks:
+                    live = m.add(live, m.group(block.cache, block.sort_running), count)
         return live
+
+    def cache(self, *, before: bool = False) -> N:
+        """What all layers' caches hold after this pass, or ``before`` it."""
+        m = self.m
+        held = m.nothing()
+        for kind, count in self.program.runs:
+            for block in kind.blocks:
+                group = block.replaced if before else block.cache
+                held = m.add(held, m.group(group, block.sort_running), count)
+        return held
 
     # -- backward ---------------------------------------------------------------------------------
 

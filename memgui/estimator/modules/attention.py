@@ -7,7 +7,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.kernels import attend
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
-from memgui.estimator.tape import ALIAS, Dims, Tape, Tensor
+from memgui.estimator.tape import ALIAS, AMBIENT, Dims, Tape, Tensor
 
 
 def attention(t: Tape, c: Context, x: Tensor, *, sliding: bool = False) -> Tensor:
@@ -32,6 +32,8 @@ def attention(t: Tape, c: Context, x: Tensor, *, sliding: bool = False) -> Tenso
     if c.cos is not None and c.sin is not None:
         q, k = rotate(t, c, q), rotate(t, c, k)
     if o.cache:
+        if sliding:
+            counter(t, c)
         k, v = cached(t, c, k, sliding=sliding), cached(t, c, v, sliding=sliding)
     y = attend(t, c, q, k, v, sliding=sliding)
     y = projection(
@@ -50,17 +52,37 @@ def _fused(t: Tape, c: Context, x: Tensor, heads: Dims, shared: Dims) -> tuple[T
 
 def rotate(t: Tape, c: Context, x: Tensor) -> Tensor:
     """``x * cos + rotate_half(x) * sin``."""
-    assert c.cos is not None and c.sin is not None
+    assert c.cos is not None
+    assert c.sin is not None
     straight = op.mul(t, x, c.cos, x.name, x.dims)
     crossed = op.mul(t, op.rotate_half(t, x), c.sin, x.name, x.dims)
     return op.add(t, straight, crossed, x.name)
 
 
 def cached(t: Tape, c: Context, x: Tensor, *, sliding: bool) -> Tensor:
-    """``cache.update``: the new keys or values are appended to those held, which makes a new tensor."""
+    """``cache.update``: the new keys or values are appended to those held, which makes a new tensor.
+
+    After a prompt a window's layer still holds the whole prompt: the window is a view of it.
+    """
     width = c.options.cache_width or x.width
-    length = "tw" if sliding and c.options.decode else c.keys
-    out = t.tensor(x.name, ("b", length, *x.dims[2:]), width, x.grad)
-    t.record("cat", (x,), out, (), ((x, ALIAS),))
+    if not c.options.decode:
+        out = t.tensor(x.name, x.dims, width, x.grad)
+        t.record("cat", (x,), out, (), ((x, ALIAS),))
+    else:
+        old = t.cached_before(x.name, ("b", "tw1" if sliding else "t1", *x.dims[2:]), width)
+        out = t.tensor(x.name, ("b", "tw" if sliding else "t", *x.dims[2:]), width)
+        t.record("cat", (x, old), out, (), ())
     t.cache(out)
     return out
+
+
+def counter(t: Tape, c: Context) -> None:
+    """The window of a sliding layer, which its cache keeps as a tensor of 8 bytes."""
+    if not c.options.decode:
+        number = t.tensor("window", (), 8)
+        t.run("tensor", (), (number,), (), ())
+    else:
+        number = t.tensor("window", (), 8, origin=AMBIENT)
+    t.cache(number)
+    if c.options.decode:
+        t.replaced.append(number)

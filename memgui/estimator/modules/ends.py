@@ -118,8 +118,9 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     t.loss = True
     logits = op.linear(t, x, w, None, "logits", ("b", tokens, "V"))
     if not o.training:
-        t.use(before)
-        return logits
+        full = op.cast(t, logits, FP32) if logits.width != FP32 else op.clone(t, logits)
+        t.use(before, logits)
+        return full
     t.part = t.module = "loss"
     y = _loss(t, c, logits)
     t.use(before)

@@ -79,6 +79,19 @@ def plan(mixer: str, feed_forward: str) -> LayerPlan:
     return found
 
 
+def block_label(key: str) -> str:
+    """The label of a half of a layer, or of what stands before and after the layers."""
+    found = MIXERS.get(key) or FEED_FORWARDS.get(key)
+    if found is not None:
+        return found[0]
+    return _ENDS.get(key, key)
+
+
+_ENDS = {
+    "stem": QT_TRANSLATE_NOOP("estimator", "before the layers"),
+    "tail": QT_TRANSLATE_NOOP("estimator", "after the layers"),
+}
+
 _PLANS: dict[tuple[str, str], LayerPlan] = {}
 
 

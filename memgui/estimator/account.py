@@ -1,0 +1,120 @@
+"""What stays from step to step: weights, buffers, gradients, optimizer states, counts of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from memgui.estimator.lifetimes import Gradient
+from memgui.estimator.optimizers import OPTIMIZERS
+from memgui.estimator.overhead import block_bytes
+from memgui.estimator.program import Program
+from memgui.estimator.result import Parameters
+from memgui.estimator.tape import Parameter, Tensor
+
+
+class State:
+    """One optimizer state (or fp32 master copy) of a weight."""
+
+    __slots__ = ("coefficient", "dims", "monomial", "name", "of", "width")
+
+    def __init__(
+        self, name: str, of: Parameter, width: int, dims: tuple[int | str, ...] | None = None
+    ) -> None:
+        self.name = name
+        self.of = of
+        self.width = width
+        self.dims = of.dims if dims is None else dims
+        self.coefficient = width * of.elements if dims is None else width
+        self.monomial = 0
+
+
+class Account(NamedTuple):
+    """Bytes and counts that do not depend on the workload.
+
+    ``weights``, ``buffers``, ``gradients`` and ``states`` list (thing, how often); ``*_bytes`` are
+    their sums, ``*_excess`` what the allocator's blocks add to them.
+    """
+
+    weights: tuple[tuple[Parameter, int], ...]
+    buffers: tuple[tuple[Tensor, int], ...]
+    gradients: tuple[tuple[Gradient, int], ...]
+    states: tuple[tuple[State, int], ...]
+    weight_bytes: int
+    gradient_bytes: int
+    state_bytes: int
+    weight_excess: int
+    gradient_excess: int
+    state_excess: int
+    trained_tensors: int
+    largest_trained: Parameter | None
+    step_bytes: int
+    step_things: tuple[tuple[State, int], ...]
+    parameters: Parameters
+
+
+@lru_cache(maxsize=64)
+def account(program: Program, optimizer: str, implementation: str, master: bool) -> Account:
+    """The account of a program trained by ``optimizer`` (``""``: not trained).
+
+    ``master``: an fp32 copy of each weight is kept, and the states are fp32.
+    """
+    weights = tuple(
+        (parameter, count) for block, count in program.blocks() for parameter in block.tape.parameters
+    )
+    buffers = tuple((buffer, count) for block, count in program.blocks() for buffer in block.tape.buffers)
+    trained = [(parameter, count) for parameter, count in weights if parameter.grad]
+    gradients = tuple((Gradient(parameter), count) for parameter, count in trained)
+    states: list[tuple[State, int]] = []
+    step: list[tuple[State, int]] = []
+    largest = max(trained, key=lambda pair: pair[0].elements, default=(None, 0))[0]
+    if optimizer:
+        rule = OPTIMIZERS[optimizer]
+        for parameter, count in trained:
+            width = 4 if master else parameter.width
+            if master:
+                states.append((State("master copy", parameter, 4), count))
+            states.extend((State(name, parameter, width), count) for name in rule.states)
+            if rule.counter and implementation == "fused":
+                states.append((State("step", parameter, 4, ()), count))
+        if implementation == "foreach" and rule.foreach:
+            name = "list of temporaries"
+            step = [(State(name, p, 4 if master else p.width), count * rule.foreach) for p, count in trained]
+        elif implementation == "forloop" and rule.forloop and largest is not None:
+            step = [(State("temporary", largest, 4 if master else largest.width), rule.forloop)]
+    held = [*weights, *buffers]
+    return Account(
+        weights,
+        buffers,
+        gradients,
+        tuple(states),
+        sum(thing.coefficient * count for thing, count in held),
+        sum(thing.coefficient * count for thing, count in gradients),
+        sum(thing.coefficient * count for thing, count in states),
+        sum((block_bytes(thing.coefficient) - thing.coefficient) * count for thing, count in held),
+        sum((block_bytes(thing.coefficient) - thing.coefficient) * count for thing, count in gradients),
+        sum((block_bytes(thing.coefficient) - thing.coefficient) * count for thing, count in states),
+        sum(count for _, count in trained),
+        largest,
+        sum(thing.coefficient * count for thing, count in step),
+        tuple(step),
+        _counted(program, weights),
+    )
+
+
+def _counted(program: Program, weights: tuple[tuple[Parameter, int], ...]) -> Parameters:
+    by_part: dict[str, int] = {}
+    trainable = resting = 0
+    model = program.model
+    for parameter, count in weights:
+        elements = parameter.elements * count
+        by_part[parameter.part] = by_part.get(parameter.part, 0) + elements
+        if parameter.grad:
+            trainable += elements
+        if parameter.cut == "expert" and model.num_experts:
+            resting += elements - elements // model.num_experts * model.num_experts_per_tok
+    total = sum(by_part.values())
+    parts: Mapping[str, int] = MappingProxyType(by_part)
+    return Parameters(total, trainable, total - resting, parts)

@@ -1,0 +1,116 @@
+"""The tree that is shown: component, part, and where a part has several kinds of layers, the kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from memgui.estimator.account import State
+from memgui.estimator.formula import formula
+from memgui.estimator.lifetimes import Gradient, Scratch, Thing
+from memgui.estimator.program import Program
+from memgui.estimator.result import COMPONENTS, Derivation, Node
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+PARTS: dict[str, str] = {
+    "embedding": QT_TRANSLATE_NOOP("estimator", "Embedding"),
+    "position_embedding": QT_TRANSLATE_NOOP("estimator", "Position embedding"),
+    "token_type_embedding": QT_TRANSLATE_NOOP("estimator", "Token type embedding"),
+    "embedding_projection": QT_TRANSLATE_NOOP("estimator", "Embedding projection"),
+    "stem": QT_TRANSLATE_NOOP("estimator", "Stem"),
+    "attention": QT_TRANSLATE_NOOP("estimator", "Attention"),
+    "qk_norm": QT_TRANSLATE_NOOP("estimator", "Query/key norms"),
+    "mixer": QT_TRANSLATE_NOOP("estimator", "Mixer"),
+    "mlp": QT_TRANSLATE_NOOP("estimator", "Feed-forward"),
+    "experts": QT_TRANSLATE_NOOP("estimator", "Experts"),
+    "shared_experts": QT_TRANSLATE_NOOP("estimator", "Shared experts"),
+    "router": QT_TRANSLATE_NOOP("estimator", "Router"),
+    "norm": QT_TRANSLATE_NOOP("estimator", "Norms"),
+    "adapter": QT_TRANSLATE_NOOP("estimator", "Adapters"),
+    "lm_head": QT_TRANSLATE_NOOP("estimator", "Head"),
+    "loss": QT_TRANSLATE_NOOP("estimator", "Loss"),
+    "inputs": QT_TRANSLATE_NOOP("estimator", "Inputs"),
+    "weight_copies": QT_TRANSLATE_NOOP("estimator", "Copies of weights"),
+    "checkpoints": QT_TRANSLATE_NOOP("estimator", "Layer inputs"),
+    "optimizer": QT_TRANSLATE_NOOP("estimator", "Optimizer"),
+}
+"""Label of each part, in the order of a model."""
+
+_ORDER = {key: index for index, key in enumerate(PARTS)}
+
+MEASURED = QT_TRANSLATE_NOOP(
+    "sources", "PyTorch 2.13's autograd rules on the operators of Transformers 5.24; measured on real models"
+)
+COUNTED = QT_TRANSLATE_NOOP("sources", "Shapes of the model's weights in Transformers 5.24")
+
+TEXTS: dict[str, str] = {
+    "weights": QT_TRANSLATE_NOOP("estimator", "The model's weights and buffers."),
+    "gradients": QT_TRANSLATE_NOOP(
+        "estimator", "One gradient for each trained weight, in the weight's format."
+    ),
+    "optimizer_states": QT_TRANSLATE_NOOP("estimator", "What the optimizer keeps for each trained weight."),
+    "activations": QT_TRANSLATE_NOOP(
+        "estimator", "Tensors that autograd saved and backward has not used yet."
+    ),
+    "loss": QT_TRANSLATE_NOOP("estimator", "Logits, log-probabilities and their gradients."),
+    "kv_cache": QT_TRANSLATE_NOOP("estimator", "Keys and values of all tokens so far."),
+    "temporary": QT_TRANSLATE_NOOP("estimator", "Working set of the operator that runs at this moment."),
+}
+
+Listed = tuple[Thing | State, int]
+
+
+def part_of(thing: Thing | State) -> str:
+    """The part of the model that a thing is shown under."""
+    if isinstance(thing, Gradient | Scratch | State):
+        return thing.of.part
+    return "weight_copies" if thing.weight_copy else thing.part
+
+
+def block_of(thing: Thing | State) -> str:
+    """The block that a thing belongs to."""
+    return thing.of.block if isinstance(thing, Gradient | Scratch | State) else thing.block
+
+
+class Breakdown:
+    """Makes the nodes of a component from the things alive in it, when someone looks."""
+
+    def __init__(self, scenario: Scenario, program: Program, values: Sequence[int]) -> None:
+        self.scenario = scenario
+        self.program = program
+        self.values = values
+
+    def component(self, key: str, total: int, listed: Callable[[], Iterable[Listed]]) -> Node:
+        """The top-level node of ``key`` with ``total`` bytes; ``listed`` gives what makes them up."""
+        source = COUNTED if key in ("weights", "gradients") else MEASURED
+        return Node(key, COMPONENTS[key], total, partial(self._parts, listed, source, TEXTS[key]))
+
+    def _parts(self, listed: Callable[[], Iterable[Listed]], source: str, text: str) -> tuple[Node, ...]:
+        parts: dict[str, dict[str, list[Listed]]] = {}
+        for thing, count in listed():
+            if count:
+                parts.setdefault(part_of(thing), {}).setdefault(block_of(thing), []).append((thing, count))
+        nodes: list[Node] = []
+        for part in sorted(parts, key=lambda name: _ORDER.get(name, 99)):
+            blocks = parts[part]
+            label = PARTS.get(part, part)
+            if len(blocks) == 1:
+                (things,) = blocks.values()
+                nodes.append(self._leaf(part, label, things, source, text))
+            else:
+                leaves = tuple(
+                    self._leaf(block, self.program.block_label(block), things, source, text)
+                    for block, things in blocks.items()
+                )
+                nodes.append(Node(part, label, 0, leaves))
+        return tuple(node for node in nodes if node.bytes)
+
+    def _leaf(self, key: str, label: str, things: list[Listed], source: str, text: str) -> Node:
+        values = self.values
+        size = sum(thing.coefficient * values[thing.monomial] * count for thing, count in things)
+        return Node(key, label, size, (), partial(self._derive, things, source, text))
+
+    def _derive(self, things: list[Listed], source: str, text: str, node: Node) -> Derivation:
+        written, symbols = formula(things, self.scenario, self.program.sizes.values)
+        return Derivation(written, symbols, source, text)

@@ -1,0 +1,67 @@
+"""Which models the modules can write: what is not written yet is refused, never passed over.
+
+Whoever writes a module for a structural field takes the field's name out of :data:`UNWRITTEN`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS
+from memgui.estimator.modules.mlp import ACTIVATIONS
+from memgui.estimator.modules.norm import NORMS
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.model import ModelSpec
+
+UNWRITTEN: Final = (
+    *("norm_bias", "first_norm", "parallel_block", "qk_norm_bias", "fused_gate_up", "key_bias"),
+    *("attention_output_gate", "attention_sinks", "lm_head_bias", "embedding_norm", "rotary_dim"),
+    *("attn_logit_softcapping", "final_logit_softcapping", "cached_key_value_heads"),
+    *("attention_chunk_size", "num_experts", "kv_lora_rank", "index_n_heads", "mamba_d_ssm"),
+    *("linear_num_key_heads", "lru_width", "is_decoder", "pooler", "type_vocab_size"),
+    *("num_hidden_groups", "position_buckets", "image_size", "num_encoder_layers", "num_mel_bins"),
+)
+"""Fields of a model that no module reads yet: only their defaults can be estimated."""
+
+_DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(ModelSpec)}
+
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "head": ("causal",),
+    "norm": tuple(NORMS),
+    "norm_placement": ("pre", "post"),
+    "qk_norm": ("none", "head"),
+    "hidden_act": tuple(ACTIVATIONS),
+    "position_embedding": ("rope", "learned", "none"),
+}
+
+
+class NotCovered(Exception):
+    """A model with something that no module writes; ``message`` says what."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message.text)
+        self.message = message
+
+
+def require_covered(model: ModelSpec) -> None:
+    """Raise :class:`NotCovered` where ``model`` has something that no module writes."""
+    for name in UNWRITTEN:
+        value = getattr(model, name)
+        if value != _DEFAULTS[name] and not (name == "rotary_dim" and value == model.head_dim):
+            raise NotCovered(_not_yet(name, value))
+    for name, known in _CHOICES.items():
+        if getattr(model, name) not in known:
+            raise NotCovered(_not_yet(name, getattr(model, name)))
+    for name, patterns in (("layer_types", MIXERS), ("mlp_layer_types", FEED_FORWARDS)):
+        for value in getattr(model, name):
+            if value not in patterns:
+                raise NotCovered(_not_yet(name, value))
+
+
+def _not_yet(name: str, value: object) -> Message:
+    return Message(
+        QT_TRANSLATE_NOOP("messages", "unknown, because {path} = {value} is not modelled yet"),
+        {"path": f"model.{name}", "value": str(value)},
+    )

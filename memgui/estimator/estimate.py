@@ -1,0 +1,226 @@
+"""``estimate(scenario)``: the answer, from the ledger or from a published method."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from memgui import __version__
+from memgui.estimator.account import account
+from memgui.estimator.breakdown import Breakdown, Listed
+from memgui.estimator.coverage import NotCovered
+from memgui.estimator.inference import InferenceRun
+from memgui.estimator.methods import estimate_by_method
+from memgui.estimator.moments import Amount, Timeline, moment
+from memgui.estimator.options import capability, options
+from memgui.estimator.overhead import (
+    ALLOCATOR_SOURCE,
+    CUBLAS_SOURCE,
+    Range,
+    context,
+    cublas_workspace,
+    fragmentation,
+)
+from memgui.estimator.program import compiled
+from memgui.estimator.result import COMPONENTS, Derivation, Estimate, Node, Parameters, Rank, Symbol, Verdict
+from memgui.estimator.run import Found, Run
+from memgui.estimator.training import TrainingRun
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.scenario import Scenario
+
+VERSION = f"PyTorch 2.13, Transformers 5.24, memgui {__version__}"
+"""What the figures stand for."""
+
+
+def estimate(scenario: Scenario) -> Estimate:
+    """Which bytes are on one device at the worst moment, and why.
+
+    The scenario must be one that ``memgui.spec.validate`` finds no error in.
+    """
+    try:
+        if scenario.method != "detailed":
+            return estimate_by_method(scenario, parameters(scenario))
+        return _Assembly(scenario, run_of(scenario)).estimate()
+    except NotCovered as fault:
+        return unknown(scenario, fault.message)
+
+
+def unknown(scenario: Scenario, reason: Message) -> Estimate:
+    """The answer where there is none: everything 0, and the verdict says why."""
+    nothing = moment("unknown", "unknown", "", Amount({}, 0), lambda amount: 0)
+    return Estimate(
+        scenario=scenario,
+        method=scenario.method,
+        version=VERSION,
+        parameters=Parameters(0, 0, 0, {}),
+        components=tuple(Node(key, label) for key, label in COMPONENTS.items()),
+        peak_bytes=0,
+        peak_moment=nothing,
+        low_bytes=0,
+        high_bytes=0,
+        allocated_bytes=0,
+        reserved_bytes=0,
+        timeline=(),
+        ranks=(),
+        verdict=Verdict("unknown", scenario.device.memory_bytes, 0, reason),
+    )
+
+
+def parameters(scenario: Scenario) -> Parameters:
+    """The model's parameters, counted, with adapters where there are any."""
+    program = compiled(scenario.model, options(scenario))
+    return account(program, "", "", False).parameters
+
+
+def run_of(scenario: Scenario) -> Run:
+    """The scenario's program with its workload put in."""
+    program = compiled(scenario.model, options(scenario))
+    if scenario.task == "training":
+        return TrainingRun(scenario, program)
+    return InferenceRun(scenario, program)
+
+
+class _Assembly:
+    """Puts an estimate together: peak, components, overhead, verdict."""
+
+    def __init__(self, scenario: Scenario, run: Run) -> None:
+        self.scenario = scenario
+        self.run = run
+        self.training = scenario.task == "training"
+        self.chip = capability(scenario.device.compute_capability)
+        self.workspace = cublas_workspace(self.chip, training=self.training)
+        self.context = context(self.chip)
+        self.persistent = run.persistent()
+
+    def allocated(self, amount: Amount) -> int:
+        """What ``torch.cuda.max_memory_allocated()`` would print."""
+        return amount.bytes + amount.excess + self.workspace
+
+    def fragmentation(self, amount: Amount) -> Range:
+        return fragmentation(self.allocated(amount), self.persistent, training=self.training)
+
+    def overhead(self, amount: Amount) -> int:
+        """Usual bytes beside the tensors."""
+        return amount.excess + self.workspace + self.fragmentation(amount).usual + self.context.usual
+
+    def estimate(self) -> Estimate:
+        scenario, run = self.scenario, self.run
+        found = run.peak()
+        whole = found.base.plus(found.amount)
+        allocated = self.allocated(whole)
+        loose = self.fragmentation(whole)
+        low = allocated + loose.low + self.context.low
+        high = allocated + loose.high + self.context.high
+        components = (*self._components(found, whole), self._overhead(whole, loose))
+        peak = moment(
+            found.key, found.stage, found.template, whole, self.overhead, found.layer, found.operator
+        )
+        return Estimate(
+            scenario=scenario,
+            method="detailed",
+            version=VERSION,
+            parameters=run.account.parameters,
+            components=components,
+            peak_bytes=peak.bytes,
+            peak_moment=peak,
+            low_bytes=low,
+            high_bytes=high,
+            allocated_bytes=allocated,
+            reserved_bytes=allocated + loose.usual,
+            timeline=Timeline(partial(run.moments, self.overhead)),
+            ranks=(Rank("0", peak.bytes),),
+            verdict=verdict(peak.bytes, low, high, scenario.device.memory_bytes),
+        )
+
+    def _components(self, found: Found, whole: Amount) -> tuple[Node, ...]:
+        breakdown = Breakdown(self.scenario, self.run.program_of(found), self.run.values_of(found))
+
+        def listed(key: str) -> list[Listed]:
+            own: list[Listed] = list(self.run.held(found).get(key, ()))
+            own.extend((thing, count) for (thing, component), count in found.bag.items() if component == key)
+            return own
+
+        return tuple(
+            breakdown.component(key, whole.components.get(key, 0), partial(listed, key))
+            for key in COMPONENTS
+            if key != "overhead"
+        )
+
+    def _overhead(self, whole: Amount, loose: Range) -> Node:
+        chip = self.context
+        parts = (
+            _stated(
+                "block_rounding",
+                QT_TRANSLATE_NOOP("estimator", "Block rounding"),
+                whole.excess,
+                ALLOCATOR_SOURCE,
+                QT_TRANSLATE_NOOP(
+                    "estimator",
+                    "PyTorch's allocator hands out blocks: whole 512 bytes, from 10 MiB on whole steps of 2 MiB.",
+                ),
+            ),
+            _stated(
+                "workspaces",
+                QT_TRANSLATE_NOOP("estimator", "Library workspaces"),
+                self.workspace,
+                CUBLAS_SOURCE,
+                QT_TRANSLATE_NOOP(
+                    "estimator", "cuBLAS keeps one workspace for each thread that multiplies matrices."
+                ),
+            ),
+            _stated(
+                "fragmentation",
+                QT_TRANSLATE_NOOP("estimator", "Fragmentation"),
+                loose.usual,
+                loose.source,
+                QT_TRANSLATE_NOOP(
+                    "estimator",
+                    "Reserved by PyTorch but of no use to the next tensor; known as a range only.",
+                ),
+                loose,
+            ),
+            _stated(
+                "context",
+                QT_TRANSLATE_NOOP("estimator", "CUDA context"),
+                chip.usual,
+                chip.source,
+                QT_TRANSLATE_NOOP("estimator", "The driver's own memory for each process; known as a range."),
+                chip,
+            ),
+        )
+        return Node("overhead", COMPONENTS["overhead"], 0, parts)
+
+
+def _stated(key: str, label: str, size: int, source: str, text: str, known: Range | None = None) -> Node:
+    """A part that is stated, not derived from symbols; ``known`` is its range."""
+    said: tuple[Message, ...] = ()
+    if known is not None:
+        said = (
+            Message(
+                QT_TRANSLATE_NOOP("messages", "Between {low} and {high} bytes."),
+                {"low": known.low, "high": known.high},
+            ),
+        )
+
+    def derive(node: Node) -> Derivation:
+        symbols: dict[str, Symbol] = {}
+        return Derivation(str(node.bytes), symbols, source, text, said)
+
+    return Node(key, label, size, (), derive)
+
+
+def verdict(peak: int, low: int, high: int, capacity: int) -> Verdict:
+    """Whether a range of bytes fits into ``capacity``: tight where the range crosses it."""
+    headroom = capacity - peak
+    if capacity > high:
+        kind = "fits"
+        reason = Message(QT_TRANSLATE_NOOP("messages", "{bytes} bytes remain free."), {"bytes": headroom})
+    elif capacity <= low:
+        kind = "does_not_fit"
+        reason = Message(QT_TRANSLATE_NOOP("messages", "{bytes} bytes are missing."), {"bytes": -headroom})
+    else:
+        kind = "tight"
+        reason = Message(
+            QT_TRANSLATE_NOOP("messages", "It takes between {low} and {high} bytes; {capacity} are there."),
+            {"low": low, "high": high, "capacity": capacity},
+        )
+    return Verdict(kind, capacity, headroom, reason)

@@ -1,0 +1,113 @@
+"""The formula of a group of tensors, in symbols, and the values that make it come out.
+
+A tensor alive ``n`` times is a product: ``n``, the symbols of its shape, bytes per element.  Equal
+products are summed, what all share is put in front: ``L*b*s*(8*f + 2*h)``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from memgui.estimator.account import State
+from memgui.estimator.lifetimes import Gradient, Scratch, Thing
+from memgui.estimator.result import Symbol
+from memgui.estimator.symbols import symbol
+from memgui.estimator.tape import Dims
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+Counted = Iterable[tuple[Thing | State, int]]
+
+_LAYERS = QT_TRANSLATE_NOOP("symbols", "layers")
+_TIMES = QT_TRANSLATE_NOOP("symbols", "how often")
+
+
+def described(thing: Thing | State) -> tuple[Dims, int, int]:
+    """Shape, bytes per element (as numerator and denominator) of a thing."""
+    if isinstance(thing, Gradient):
+        return thing.of.dims, thing.of.width, 1
+    if isinstance(thing, Scratch):
+        # A whole number of times, or a part of, the tensor it stands beside.
+        return thing.of.dims, thing.of.width * thing.coefficient, max(thing.of.coefficient, 1)
+    return thing.dims, thing.width, 1
+
+
+def formula(things: Counted, scenario: Scenario, values: Mapping[str, int]) -> tuple[str, dict[str, Symbol]]:
+    """The formula of ``things`` and its symbols; evaluated, it gives their bytes exactly."""
+    terms: dict[tuple[str, ...], int] = {}
+    rest = 0
+    used: dict[str, Symbol] = {}
+    counts: dict[int, str] = {}
+    for thing, count in things:
+        dims, numerator, denominator = described(thing)
+        if not count or not numerator:
+            continue
+        factor = numerator
+        names: list[str] = []
+        for dim in dims:
+            if isinstance(dim, int):
+                factor *= dim
+            else:
+                names.append(dim)
+        if factor % denominator:
+            rest += thing.coefficient * count
+            continue
+        factor //= denominator
+        if abs(count) > 1:
+            name = counts.get(abs(count))
+            if name is None:
+                name = counts[abs(count)] = f"L{len(counts)}" if counts else "L"
+            names.append(name)
+            factor = factor if count > 0 else -factor
+        else:
+            factor *= count
+        key = tuple(sorted(names, key=_order))
+        terms[key] = terms.get(key, 0) + factor
+    for count, name in counts.items():
+        whole = count == scenario.model.num_hidden_layers
+        used[name] = Symbol(count, _LAYERS if whole else _TIMES, "model.num_hidden_layers" if whole else None)
+    terms = {key: factor for key, factor in terms.items() if factor}
+    for key in terms:
+        for name in key:
+            if name not in used:
+                used[name] = symbol(scenario, name, values)
+    text = _joined(terms, rest)
+    return text, {name: used[name] for name in sorted(used, key=_order) if _mentions(text, name)}
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Layers first, then batch and sequence, then the rest by name."""
+    if name.startswith("L"):
+        return 0, name
+    return (["b", "s", "s1", "s16", "s32", "t", "tw"].index(name) + 1, name) if name in _OPEN else (9, name)
+
+
+_OPEN = frozenset(["b", "s", "s1", "s16", "s32", "t", "tw"])
+
+
+def _mentions(text: str, name: str) -> bool:
+    spaced = "".join(character if character.isalnum() or character == "_" else " " for character in text)
+    return name in spaced.split()
+
+
+def _joined(terms: dict[tuple[str, ...], int], rest: int) -> str:
+    if not terms:
+        return str(rest)
+    if len(terms) == 1:
+        ((key, factor),) = terms.items()
+        product = "*".join([*key, str(factor)])
+        return f"{product} + {rest}" if rest else product
+    shared = Counter(next(iter(terms)))
+    for key in terms:
+        shared &= Counter(key)
+    front = [name for name in sorted(shared.elements(), key=_order)]
+    inner = []
+    for key, factor in sorted(terms.items(), key=lambda item: -item[1]):
+        left = Counter(key)
+        left.subtract(shared)
+        names = [name for name in sorted(left.elements(), key=_order)]
+        inner.append("*".join([str(factor), *names]))
+    body = " + ".join(inner).replace("+ -", "- ")
+    product = f"{'*'.join(front)}*({body})" if front else body
+    return f"{product} + {rest}" if rest else product

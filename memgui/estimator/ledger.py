@@ -1,0 +1,202 @@
+"""The tensors behind an estimate, as tables: what tests compare and views list.
+
+Nothing here contains overhead.  See :mod:`memgui.estimator` for the figures and their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from memgui.estimator.estimate import run_of
+from memgui.estimator.inference import InferenceRun
+from memgui.estimator.program import Program
+from memgui.estimator.result import Parameters
+from memgui.estimator.run import Run, operator_at
+from memgui.estimator.tape import Tensor
+from memgui.estimator.training import TrainingRun, highest
+from memgui.estimator.walk import Point
+from memgui.spec.scenario import Scenario
+
+
+class Entry(NamedTuple):
+    """One tensor: ``kind`` is ``parameter``, ``saved``, ``weight_copy`` or ``cache``.
+
+    ``layers`` says how many layers have it, ``bytes`` what one of them is.
+    """
+
+    kind: str
+    name: str
+    part: str
+    block: str
+    layers: int
+    shape: tuple[int | str, ...]
+    width: int
+    bytes: int
+
+
+class StepFigures(NamedTuple):
+    """One optimizer step: bytes alive at its named moments, and each phase's peak with its operator."""
+
+    start: int
+    after_forward: int
+    after_backward: int
+    grad_bytes: int
+    after_step: int
+    optimizer_state_bytes: int
+    after_zero_grad: int
+    phases: Mapping[str, int]
+    operators: Mapping[str, str]
+
+
+class CacheFigures(NamedTuple):
+    """What the cache object holds after the prompt, and after one more token."""
+
+    after_prompt: int
+    after_one_more: int
+
+
+class Ledger:
+    """The tensors of a scenario under the detailed method."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self._run: Run = run_of(scenario)
+        self._program: Program = self._run.program
+
+    @property
+    def parameters(self) -> Parameters:
+        """Counts of parameters."""
+        return self._run.account.parameters
+
+    def _bytes(self, tensors: Iterable[Tensor]) -> int:
+        of = self._run.numbers.of
+        return sum(of(tensor) for tensor in tensors)
+
+    # -- what autograd saves -----------------------------------------------------------------------
+
+    @cached_property
+    def _checkpointing(self) -> bool:
+        return self._program.options.checkpointing == "full"
+
+    def saved_by_layer(self) -> dict[str, tuple[int, ...]]:
+        """Bytes saved by each layer; what all layers share is booked to the first that saves it."""
+        booked: set[Tensor] = set()
+        layers: list[int] = []
+        for kind, count in self._program.runs:
+            if self._checkpointing:
+                layers += [self._bytes(kind.blocks[0].input.tensors)] * count
+                continue
+            own = sum(self._bytes(_saved(block.kept.tensors)) for block in kind.blocks)
+            shared = [root for block in kind.blocks for root in block.ambient if root not in booked]
+            booked.update(shared)
+            layers += [own + self._bytes(shared), *[own] * (count - 1)]
+        return {"layers": tuple(layers)}
+
+    def saved_by_part(self) -> dict[str, int]:
+        """Bytes saved outside the layers: ``embedding``, ``final_norm``, ``lm_head``, ``loss``."""
+        parts: dict[str, int] = {}
+        for block in (self._program.stem, self._program.tail):
+            for tensor in (*_saved(block.kept.tensors), *block.ambient):
+                parts[tensor.module] = parts.get(tensor.module, 0) + self._bytes((tensor,))
+        return {part: size for part, size in parts.items() if size}
+
+    @property
+    def saved_total(self) -> int:
+        """All that is saved, weight copies apart."""
+        return sum(sum(layers) for layers in self.saved_by_layer().values()) + sum(
+            self.saved_by_part().values()
+        )
+
+    @property
+    def saved_weight_casts(self) -> int:
+        """Autocast's copies of weights that autograd keeps."""
+        total = 0
+        for block, count in self._program.blocks():
+            if self._checkpointing and block not in (self._program.stem, self._program.tail):
+                continue
+            copies = (tensor for tensor in block.kept.tensors if tensor.weight_copy)
+            total += self._bytes(copies) * count
+        return total
+
+    # -- steps ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def steps(self) -> tuple[StepFigures, StepFigures]:
+        """The first optimizer step and every later one; ``TypeError`` where nothing is trained."""
+        run = self._run
+        if not isinstance(run, TrainingRun):
+            raise TypeError("only training has steps")
+        return _step(run, states=False), _step(run, states=True)
+
+    @cached_property
+    def cache(self) -> CacheFigures:
+        """The cache of a serving scenario; ``TypeError`` in training."""
+        run = self._run
+        if not isinstance(run, InferenceRun):
+            raise TypeError("only serving has a cache")
+        return CacheFigures(run.prefill.walk.cache(), run.one_more().walk.cache())
+
+    # -- tensors -------------------------------------------------------------------------------------
+
+    def tensors(self) -> Iterator[Entry]:
+        """Every parameter, saved tensor and cache tensor."""
+        for block, count in self._program.blocks():
+            for parameter in block.tape.parameters:
+                yield self._entry("parameter", parameter, block.tape.key, count)
+            for tensor in block.saved:
+                yield self._entry(
+                    "weight_copy" if tensor.weight_copy else "saved", tensor, block.tape.key, count
+                )
+            for tensor in block.tape.cached:
+                if tensor not in block.saved:
+                    yield self._entry("cache", tensor, block.tape.key, count)
+
+    def _entry(self, kind: str, tensor: Tensor, block: str, count: int) -> Entry:
+        size = self._bytes((tensor,))
+        return Entry(kind, tensor.name, tensor.part, block, count, tensor.dims, tensor.width, size)
+
+
+def ledger(scenario: Scenario) -> Ledger:
+    """The tensors of ``scenario``, which must be one that validation finds no error in."""
+    return Ledger(scenario)
+
+
+def _saved(tensors: Iterable[Tensor]) -> list[Tensor]:
+    return [tensor for tensor in tensors if not tensor.weight_copy]
+
+
+def _step(run: TrainingRun, *, states: bool) -> StepFigures:
+    a = run.account
+    start = run.base(states=states, gradients=False).bytes
+    done = run.base(states=True, gradients=True).bytes
+    phases: dict[str, int] = {}
+    operators: dict[str, str] = {}
+    for accumulate in (False, True) if run.accumulates else (False,):
+        suffix = "2" if accumulate else ""
+        base = start + (a.gradient_bytes if accumulate else 0)
+        walk = run.walk(accumulate=accumulate)
+        for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
+            phases[phase + suffix], operators[phase + suffix] = _highest(run, base, points)
+    phases["optimizer"] = done + a.step_bytes
+    return StepFigures(
+        start=start,
+        after_forward=start + run.walk(accumulate=False).after_forward(),
+        after_backward=start + a.gradient_bytes,
+        grad_bytes=a.gradient_bytes,
+        after_step=done,
+        optimizer_state_bytes=a.state_bytes,
+        after_zero_grad=done - a.gradient_bytes,
+        phases=phases,
+        operators=operators,
+    )
+
+
+def _highest(run: TrainingRun, base: int, points: Iterator[Point[int]]) -> tuple[int, str]:
+    best, operator = -1, ""
+    for point in points:
+        most, _ = highest(point)
+        if most > best:
+            best, operator = most, operator_at(run.numbers, point.place())
+    return base + best, operator

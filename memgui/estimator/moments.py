@@ -1,0 +1,152 @@
+"""What a timeline's moments are called, and how what is alive becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, overload
+
+from memgui.estimator.measure import Bag, Bytes
+from memgui.estimator.overhead import block_bytes
+from memgui.estimator.result import COMPONENTS, Moment
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+
+FIRST = {
+    "start": QT_TRANSLATE_NOOP("messages", "First step: start"),
+    "forward.embedding": QT_TRANSLATE_NOOP("messages", "First step: forward, embedding"),
+    "forward.layer": QT_TRANSLATE_NOOP("messages", "First step: forward, layer {layer}"),
+    "forward.loss": QT_TRANSLATE_NOOP("messages", "First step: forward, head and loss"),
+    "after_forward": QT_TRANSLATE_NOOP("messages", "First step: forward done"),
+    "backward.loss": QT_TRANSLATE_NOOP("messages", "First step: backward, loss and head"),
+    "backward.layer": QT_TRANSLATE_NOOP("messages", "First step: backward, layer {layer}"),
+    "backward.embedding": QT_TRANSLATE_NOOP("messages", "First step: backward, embedding"),
+    "after_backward": QT_TRANSLATE_NOOP("messages", "First step: backward done"),
+    "optimizer": QT_TRANSLATE_NOOP("messages", "First step: optimizer"),
+    "after_step": QT_TRANSLATE_NOOP("messages", "First step: optimizer done"),
+    "after_zero_grad": QT_TRANSLATE_NOOP("messages", "First step: gradients freed"),
+}
+STEADY = {
+    "start": QT_TRANSLATE_NOOP("messages", "Every further step: start"),
+    "forward.embedding": QT_TRANSLATE_NOOP("messages", "Forward, embedding"),
+    "forward.layer": QT_TRANSLATE_NOOP("messages", "Forward, layer {layer}"),
+    "forward.loss": QT_TRANSLATE_NOOP("messages", "Forward, head and loss"),
+    "after_forward": QT_TRANSLATE_NOOP("messages", "Forward done"),
+    "backward.loss": QT_TRANSLATE_NOOP("messages", "Backward, loss and head"),
+    "backward.layer": QT_TRANSLATE_NOOP("messages", "Backward, layer {layer}"),
+    "backward.embedding": QT_TRANSLATE_NOOP("messages", "Backward, embedding"),
+    "after_backward": QT_TRANSLATE_NOOP("messages", "Backward done"),
+    "optimizer": QT_TRANSLATE_NOOP("messages", "Optimizer step"),
+    "after_step": QT_TRANSLATE_NOOP("messages", "Optimizer done"),
+    "after_zero_grad": QT_TRANSLATE_NOOP("messages", "Gradients freed"),
+}
+FURTHER = {
+    "forward.embedding": QT_TRANSLATE_NOOP("messages", "Further micro batch: forward, embedding"),
+    "forward.layer": QT_TRANSLATE_NOOP("messages", "Further micro batch: forward, layer {layer}"),
+    "forward.loss": QT_TRANSLATE_NOOP("messages", "Further micro batch: forward, head and loss"),
+    "after_forward": QT_TRANSLATE_NOOP("messages", "Further micro batch: forward done"),
+    "backward.loss": QT_TRANSLATE_NOOP("messages", "Further micro batch: backward, loss and head"),
+    "backward.layer": QT_TRANSLATE_NOOP("messages", "Further micro batch: backward, layer {layer}"),
+    "backward.embedding": QT_TRANSLATE_NOOP("messages", "Further micro batch: backward, embedding"),
+    "after_backward": QT_TRANSLATE_NOOP("messages", "Further micro batch: backward done"),
+}
+SERVING = {
+    "prefill.embedding": QT_TRANSLATE_NOOP("messages", "Prompt, embedding"),
+    "prefill.layer": QT_TRANSLATE_NOOP("messages", "Prompt, layer {layer}"),
+    "prefill.head": QT_TRANSLATE_NOOP("messages", "Prompt, head"),
+    "after_prefill": QT_TRANSLATE_NOOP("messages", "Prompt done"),
+    "decode.embedding": QT_TRANSLATE_NOOP("messages", "Last token, embedding"),
+    "decode.layer": QT_TRANSLATE_NOOP("messages", "Last token, layer {layer}"),
+    "decode.head": QT_TRANSLATE_NOOP("messages", "Last token, head"),
+    "after_decode": QT_TRANSLATE_NOOP("messages", "All tokens generated"),
+}
+LOAD = QT_TRANSLATE_NOOP("messages", "Model loaded")
+
+PHASES = {
+    "start": "start",
+    "forward.loss": "loss",
+    "backward.loss": "loss",
+    "optimizer": "optimizer",
+    "after_step": "optimizer",
+    "after_zero_grad": "optimizer",
+}
+"""Phase of a stage where it is not the first word of its name."""
+
+
+class Amount(NamedTuple):
+    """Bytes alive by component, without overhead, and what the allocator's blocks add to them."""
+
+    components: Mapping[str, int]
+    excess: int
+
+    @property
+    def bytes(self) -> int:
+        """All components together."""
+        return sum(self.components.values())
+
+    def plus(self, other: Amount, times: int = 1) -> Amount:
+        """Both together, the other ``times`` times."""
+        total = dict(self.components)
+        for key, size in other.components.items():
+            total[key] = total.get(key, 0) + size * times
+        return Amount(total, self.excess + other.excess * times)
+
+
+def amount_of(bag: Bag, numbers: Bytes) -> Amount:
+    """The bytes of what is in ``bag``, by component."""
+    components: dict[str, int] = {}
+    excess = 0
+    values = numbers.values
+    for (thing, component), count in bag.items():
+        if count:
+            size = thing.coefficient * values[thing.monomial]
+            components[component] = components.get(component, 0) + size * count
+            excess += (block_bytes(size) - size) * count
+    return Amount(components, excess)
+
+
+Overhead = Callable[[Amount], int]
+"""The usual bytes beside the tensors (rounding, workspaces, fragmentation, context) at an amount."""
+
+
+def moment(
+    key: str,
+    stage: str,
+    template: str,
+    amount: Amount,
+    overhead: Overhead,
+    layer: int = -1,
+    operator: str = "",
+) -> Moment:
+    """The moment at which ``amount`` is alive."""
+    components = {name: amount.components.get(name, 0) for name in COMPONENTS}
+    components["overhead"] = overhead(amount)
+    return Moment(
+        key=key,
+        label=Message(template, {"layer": layer} if layer >= 0 else {}),
+        phase=PHASES.get(stage, stage.partition(".")[0].removeprefix("after_")),
+        bytes=sum(components.values()),
+        components=components,
+        operator=operator,
+    )
+
+
+class Timeline(Sequence[Moment]):
+    """Moments in order, made on first look."""
+
+    def __init__(self, make: Callable[[], Iterator[Moment]]) -> None:
+        self._make = make
+        self._made: tuple[Moment, ...] | None = None
+
+    def _moments(self) -> tuple[Moment, ...]:
+        if self._made is None:
+            self._made = tuple(self._make())
+        return self._made
+
+    @overload
+    def __getitem__(self, index: int) -> Moment: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Moment, ...]: ...
+    def __getitem__(self, index: int | slice) -> Moment | tuple[Moment, ...]:
+        return self._moments()[index]
+
+    def __len__(self) -> int:
+        return len(self._moments())

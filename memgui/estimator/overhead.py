@@ -1,0 +1,104 @@
+"""What lies on the device beside the tensors: block rounding, workspaces, fragmentation, context.
+
+Block rounding follows from the sizes of the tensors alive and is computed; workspaces follow from
+the architecture.  Fragmentation and the CUDA context are known as ranges only.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+
+MIB: Final = 1 << 20
+BLOCK: Final = 512
+SMALL: Final = MIB
+LARGE_SEGMENT: Final = 20 * MIB
+OWN_SEGMENT: Final = 10 * MIB
+SEGMENT_STEP: Final = 2 * MIB
+UNSPLIT: Final = MIB
+
+ALLOCATOR_SOURCE: Final = QT_TRANSLATE_NOOP(
+    "sources", "PyTorch's CUDA caching allocator (c10/core/AllocatorConfig.h), and measured on an RTX A6000"
+)
+
+
+def block_bytes(size: int) -> int:
+    """Bytes of the block that PyTorch's allocator counts for a tensor of ``size`` bytes.
+
+    Requests are rounded up to 512 bytes.  From 10 MiB on a request gets a segment of whole 2 MiB
+    steps, of which a rest up to 1 MiB is not split off.  Between 1 and 10 MiB requests share
+    segments of 20 MiB; a rest up to 1 MiB at a segment's end goes to its last block, here spread
+    over the blocks that fit into one.
+    """
+    rounded = -(-size // BLOCK) * BLOCK
+    if rounded >= OWN_SEGMENT:
+        segment = -(-rounded // SEGMENT_STEP) * SEGMENT_STEP
+        return segment if segment - rounded <= UNSPLIT else rounded
+    if rounded > SMALL:
+        fit = LARGE_SEGMENT // rounded
+        rest = LARGE_SEGMENT - fit * rounded
+        return rounded + (rest // fit if rest <= UNSPLIT else 0)
+    return rounded
+
+
+class Range(NamedTuple):
+    """A quantity that is known as a range: least, usual, most."""
+
+    low: int
+    usual: int
+    high: int
+    source: str
+
+
+CUBLAS_SOURCE: Final = QT_TRANSLATE_NOOP(
+    "sources", "PyTorch's CublasHandlePool.cpp and pull requests 83461, 89027, 175344"
+)
+CUBLAS_DEFAULT: Final = 8_519_680
+CUBLAS_HOPPER: Final = 32 * MIB
+
+
+def cublas_workspace(capability: tuple[int, int], *, training: bool) -> int:
+    """Workspaces of cuBLAS: one for each handle and stream, so one for the forward pass and one for
+    autograd's thread.  8.125 MiB each, 32 MiB from compute capability 9.0 on.
+    """
+    each = CUBLAS_HOPPER if capability >= (9, 0) else CUBLAS_DEFAULT
+    return each * (2 if training else 1)
+
+
+CONTEXT_SOURCE: Final = QT_TRANSLATE_NOOP(
+    "sources",
+    "Measured contexts with lazy module loading (PyTorch PR 86509, issues 107667 and 109888, and others)",
+)
+
+_CONTEXT: Final = (
+    ((12, 0), Range(500 * MIB, 600 * MIB, 750 * MIB, CONTEXT_SOURCE)),
+    ((10, 0), Range(500 * MIB, 600 * MIB, 750 * MIB, CONTEXT_SOURCE)),
+    ((9, 0), Range(450 * MIB, 520 * MIB, 600 * MIB, CONTEXT_SOURCE)),
+    ((8, 9), Range(350 * MIB, 400 * MIB, 450 * MIB, CONTEXT_SOURCE)),
+    ((8, 0), Range(300 * MIB, 400 * MIB, 710 * MIB, CONTEXT_SOURCE)),
+    ((0, 0), Range(140 * MIB, 250 * MIB, 300 * MIB, CONTEXT_SOURCE)),
+)
+
+
+def context(capability: tuple[int, int]) -> Range:
+    """The CUDA context of a process, by architecture (Volta and Turing, Ampere, Ada, Hopper, Blackwell)."""
+    return next(found for least, found in _CONTEXT if capability >= least)
+
+
+FRAGMENTATION_SOURCE: Final = QT_TRANSLATE_NOOP(
+    "sources",
+    "Reserved against allocated memory in published runs (torchtune 1185, cosmos-rl 388, and others)",
+)
+
+
+def fragmentation(allocated: int, persistent: int, *, training: bool) -> Range:
+    """Reserved over allocated bytes.
+
+    What lies still (weights, states) fragments nothing; of what comes and goes (``allocated`` less
+    ``persistent``) 1 to 3 % in inference, 1 to 15 % in training stays unused inside segments.
+    """
+    moving = max(allocated - persistent, 0)
+    if training:
+        return Range(moving // 100, moving * 6 // 100, moving * 15 // 100, FRAGMENTATION_SOURCE)
+    return Range(moving // 100, moving * 2 // 100, moving * 3 // 100, FRAGMENTATION_SOURCE)

@@ -1,0 +1,87 @@
+"""What training and serving have in common: a program with its workload put in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from memgui.estimator.account import Account, State
+from memgui.estimator.lifetimes import Thing
+from memgui.estimator.measure import Bag, Bytes
+from memgui.estimator.moments import Amount, Overhead
+from memgui.estimator.program import Program
+from memgui.estimator.result import Moment
+from memgui.estimator.walk import Place
+from memgui.spec.scenario import Scenario
+
+Held = dict[str, list[tuple[Thing | State, int]]]
+"""Things by component, each with how often."""
+
+
+class Found(NamedTuple):
+    """The peak: its name, what stays (``base``) and what is alive beside it (``amount``, ``bag``)."""
+
+    key: str
+    stage: str
+    template: str
+    base: Amount
+    amount: Amount
+    bag: Bag
+    layer: int
+    operator: str
+
+
+class Run(ABC):
+    """A scenario's program with numbers in place of its open symbols."""
+
+    scenario: Scenario
+    program: Program
+    account: Account
+    numbers: Bytes
+    values: list[int]
+
+    @abstractmethod
+    def peak(self) -> Found:
+        """Where most is alive."""
+
+    @abstractmethod
+    def moments(self, overhead: Overhead) -> Iterator[Moment]:
+        """Every moment in order."""
+
+    @abstractmethod
+    def held(self, found: Found) -> Held:
+        """The things that make up ``found.base``."""
+
+    def values_of(self, found: Found) -> Sequence[int]:
+        """The values of the monomials of the things in ``found``."""
+        return self.values
+
+    def program_of(self, found: Found) -> Program:
+        """The program that the things in ``found`` belong to."""
+        return self.program
+
+    @abstractmethod
+    def persistent(self) -> int:
+        """Bytes that lie still from step to step."""
+
+
+def monomial_values(
+    scenario: Scenario,
+    program: Program,
+    symbols: Mapping[str, tuple[str, str | None, Callable[[Scenario], int]]],
+) -> list[int]:
+    """The value of each of the program's monomials."""
+    values: list[int] = []
+    for monomial in program.sizes.monomials:
+        product = 1
+        for name in monomial:
+            product *= symbols[name][2](scenario)
+        values.append(product)
+    return values
+
+
+def operator_at(numbers: Bytes, place: Place) -> str:
+    """The operator that ran when the peak at ``place`` was reached."""
+    stop = numbers.stop_at_peak(place.events, place.stop)
+    return f"aten.{place.events.operators[stop - 1].name}" if stop else ""

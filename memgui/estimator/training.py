@@ -1,0 +1,225 @@
+"""One training step after another: what is alive at each moment, and where the peak is.
+
+The first step has no optimizer state before its end; every later one (the steady step) has.  With
+gradient accumulation the second micro batch stands for all further ones: gradients exist while it
+runs.  So the peak lies in the steady step's last kind of micro batch, or at its optimizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+
+from memgui.estimator.account import account
+from memgui.estimator.measure import Bag, Bytes, Contents
+from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
+from memgui.estimator.overhead import block_bytes
+from memgui.estimator.program import Program
+from memgui.estimator.result import Moment
+from memgui.estimator.run import Found, Held, Run, monomial_values, operator_at
+from memgui.estimator.symbols import TRAINING
+from memgui.estimator.tape import MADE, Tensor
+from memgui.estimator.walk import Point, Walk
+from memgui.spec.scenario import Scenario
+
+
+class TrainingRun(Run):
+    """A training scenario's program with its workload put in."""
+
+    def __init__(self, scenario: Scenario, program: Program) -> None:
+        self.scenario = scenario
+        self.program = program
+        training = scenario.training
+        master = training.precision.endswith("_master")
+        self.account = account(program, training.optimizer, training.optimizer_implementation, master)
+        self.values = monomial_values(scenario, program, TRAINING)
+        self.numbers = Bytes(self.values)
+        self.accumulates = training.gradient_accumulation_steps > 1
+        self.tokens = training.micro_batch_size * training.sequence_length
+        self._walks: dict[bool, Walk[int]] = {}
+
+    # -- what stays -----------------------------------------------------------------------------
+
+    def input_names(self) -> tuple[str, ...]:
+        """What a batch brings to the device, 8 bytes per token each."""
+        names = ("token ids", "labels")
+        return (*names, "attention mask") if self.scenario.training.padding_mask else names
+
+    def base(self, *, states: bool, gradients: bool, inputs: bool = True) -> Amount:
+        """What stays through a micro batch."""
+        a = self.account
+        size, count = 8 * self.tokens, len(self.input_names()) if inputs else 0
+        return Amount(
+            {
+                "weights": a.weight_bytes,
+                "gradients": a.gradient_bytes if gradients else 0,
+                "optimizer_states": a.state_bytes if states else 0,
+                "activations": size * count,
+            },
+            a.weight_excess
+            + (a.gradient_excess if gradients else 0)
+            + (a.state_excess if states else 0)
+            + (block_bytes(size) - size) * count,
+        )
+
+    def persistent(self) -> int:
+        a = self.account
+        return a.weight_bytes + a.state_bytes
+
+    def held(self, found: Found) -> Held:
+        a = self.account
+        base = found.base.components
+        listed: Held = {
+            "weights": [*a.weights, *a.buffers],
+            "optimizer_states": list(a.states) if base["optimizer_states"] else [],
+            "gradients": list(a.gradients) if base["gradients"] else [],
+            "activations": [(self._input(name), 1) for name in self.input_names()],
+        }
+        if found.stage == "optimizer" and a.step_bytes:
+            listed["temporary"] = list(a.step_things)
+        return listed
+
+    def _input(self, name: str) -> Tensor:
+        coefficient, monomial = self.program.sizes.of(("b", "s"))
+        tensor = Tensor(name, ("b", "s"), 8, 8 * coefficient, monomial, False, MADE)
+        tensor.part = "inputs"
+        return tensor
+
+    # -- the peak -------------------------------------------------------------------------------
+
+    def walk(self, *, accumulate: bool) -> Walk[int]:
+        """The walk of a micro batch over bytes; ``accumulate``: it is not the first of its step."""
+        found = self._walks.get(accumulate)
+        if found is None:
+            found = self._walks[accumulate] = Walk(
+                self.program,
+                self.numbers,
+                accumulate=accumulate,
+                keep_outputs=self.scenario.training.keep_outputs,
+            )
+        return found
+
+    def contents(self, *, accumulate: bool) -> Walk[Bag]:
+        """The same walk over tensors, guided by the finished one over bytes."""
+        guide = self.walk(accumulate=accumulate)
+        return Walk(
+            self.program,
+            Contents(self.numbers),
+            accumulate=accumulate,
+            keep_outputs=guide.keep_outputs,
+            guide=guide,
+        )
+
+    def peak(self) -> Found:
+        accumulate = self.accumulates
+        walk = self.walk(accumulate=accumulate)
+        best = at = offset = -1
+        in_forward = True
+        for forward, points in ((True, walk.forward()), (False, walk.backward())):
+            for index, point in enumerate(points):
+                most, layers_on = highest(point)
+                if most > best:
+                    best, at, offset, in_forward = most, index, layers_on, forward
+        a = self.account
+        if best + (a.gradient_bytes if accumulate else 0) < a.gradient_bytes + a.step_bytes:
+            base = self.base(states=True, gradients=True)
+            step = Amount({"temporary": a.step_bytes}, 0)
+            return Found("step2.optimizer", "optimizer", STEADY["optimizer"], base, step, {}, -1, "")
+        return self._found(in_forward, at, offset)
+
+    def _found(self, forward: bool, at: int, offset: int) -> Found:
+        accumulate = self.accumulates
+        walk = self.contents(accumulate=accumulate)
+        point = next(islice(walk.forward() if forward else walk.backward(), at, None))
+        bag = walk.m.copy(point.amount())
+        if offset:
+            bag = walk.m.add(bag, point.slope(), offset)
+        stage = f"{'forward' if forward else 'backward'}.{point.key}"
+        layer = point.start + offset * point.step if point.key == "layer" else -1
+        key = f"{'step2.micro2' if accumulate else 'step2'}.{stage}" + (f".{layer}" if layer >= 0 else "")
+        return Found(
+            key,
+            stage,
+            (FURTHER if accumulate else STEADY)[stage],
+            self.base(states=True, gradients=accumulate),
+            amount_of(bag, self.numbers),
+            bag,
+            layer,
+            operator_at(self.numbers, point.place()),
+        )
+
+    # -- the timeline -----------------------------------------------------------------------------
+
+    def moments(self, overhead: Overhead) -> Iterator[Moment]:
+        load = self.base(states=False, gradients=False, inputs=False)
+        yield moment("load", "load", LOAD, load, overhead)
+        for step, labels in (("step1", FIRST), ("step2", STEADY)):
+            yield from self._step(step, labels, overhead)
+
+    def _step(self, step: str, labels: dict[str, str], overhead: Overhead) -> Iterator[Moment]:
+        states = step == "step2"
+        make = partial(moment, overhead=overhead)
+        start = self.base(states=states, gradients=False)
+        yield make(f"{step}.start", "start", labels["start"], start)
+        yield from self._micro_batch(step, labels, start, overhead, accumulate=False)
+        full = self.base(states=states, gradients=True)
+        yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], full)
+        if self.accumulates:
+            yield from self._micro_batch(f"{step}.micro2", FURTHER, full, overhead, accumulate=True)
+            key = f"{step}.micro2.after_backward"
+            yield make(key, "after_backward", FURTHER["after_backward"], full)
+        stepping = self.base(states=True, gradients=True)
+        temporary = Amount({"temporary": self.account.step_bytes}, 0)
+        yield make(f"{step}.optimizer", "optimizer", labels["optimizer"], stepping.plus(temporary))
+        yield make(f"{step}.after_step", "after_step", labels["after_step"], stepping)
+        rest = self.base(states=True, gradients=False)
+        yield make(f"{step}.after_zero_grad", "after_zero_grad", labels["after_zero_grad"], rest)
+
+    def _micro_batch(
+        self, prefix: str, labels: dict[str, str], base: Amount, overhead: Overhead, *, accumulate: bool
+    ) -> Iterator[Moment]:
+        self.finished(accumulate=accumulate)
+        walk = self.contents(accumulate=accumulate)
+        for point in walk.forward():
+            yield from self._stretch(f"{prefix}.forward", "forward", labels, base, overhead, point)
+        after = base.plus(amount_of(walk.after_forward(), self.numbers))
+        yield moment(f"{prefix}.after_forward", "after_forward", labels["after_forward"], after, overhead)
+        for point in walk.backward():
+            yield from self._stretch(f"{prefix}.backward", "backward", labels, base, overhead, point)
+
+    def _stretch(
+        self,
+        prefix: str,
+        side: str,
+        labels: dict[str, str],
+        base: Amount,
+        overhead: Overhead,
+        point: Point[Bag],
+    ) -> Iterator[Moment]:
+        amount = base.plus(amount_of(point.amount(), self.numbers))
+        slope = amount_of(point.slope(), self.numbers) if point.count > 1 else Amount({}, 0)
+        operator = operator_at(self.numbers, point.place())
+        stage = f"{side}.{point.key}"
+        for offset in range(point.count):
+            layer = point.start + offset * point.step if point.key == "layer" else -1
+            key = f"{prefix}.{point.key}" + (f".{layer}" if layer >= 0 else "")
+            yield moment(key, stage, labels[stage], amount.plus(slope, offset), overhead, layer, operator)
+
+    def finished(self, *, accumulate: bool) -> Walk[int]:
+        """The walk over bytes, walked to its end so that it can guide another."""
+        walk = self.walk(accumulate=accumulate)
+        for points in (walk.forward(), walk.backward()):
+            for point in points:
+                point.amount()
+        return walk
+
+
+def highest(point: Point[int]) -> tuple[int, int]:
+    """The most that a stretch of points holds, and how many points on that is."""
+    amount = point.amount()
+    if point.count > 1:
+        last = amount + point.slope() * (point.count - 1)
+        if last > amount:
+            return last, point.count - 1
+    return amount, 0
