@@ -34,7 +34,15 @@ class FileFault(Exception):
     def __init__(self, file: str, template: str, where: str = "", **args: str | int | float) -> None:
         self.file = file
         self.where = where
-        self.message = Message(template, {"file": file, "where": where, **args})
+        shown = {
+            "file": file,
+            "where": where,
+            **args,
+        }  # names and values of strangers: escaped, whoever raises
+        self.message = Message(
+            template,
+            {key: escaped(value) if isinstance(value, str) else value for key, value in shown.items()},
+        )
         super().__init__(self.message.text)
 
 
@@ -59,9 +67,15 @@ def display_name(path: StrPath) -> str:
 
 
 def printable(text: str, limit: int = 120) -> str:
-    """``text`` on one line: control characters and lone surrogates escaped, cut at ``limit`` characters."""
-    cut = text if len(text) <= limit else text[:limit] + "…"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+    """``text`` escaped and cut at ``limit`` characters."""
+    return escaped(text if len(text) <= limit else text[:limit] + "…")
+
+
+def escaped(text: str) -> str:
+    """``text`` on one line: control characters, text directions and lone surrogates as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 class BoundedFile:

@@ -199,6 +199,15 @@ def test_names_are_shown_on_one_line() -> None:
     assert printable("x" * 200) == "x" * 120 + "…"
 
 
+def test_a_fault_is_one_line_whatever_stands_in_the_file() -> None:
+    fault = FileFault(
+        "a\n", "{file}: {where} is {value} of {count}.", where="\u202e", value="x\0y", count=1_000
+    )
+    assert str(fault) == "a\\n: \\u202e is x\\x00y of 1,000."
+    assert fault.message.text == str(fault)
+    assert (fault.file, fault.where) == ("a\n", "\u202e")
+
+
 def test_a_report_cancels() -> None:
     report(None, 1, 2)
     seen = []
