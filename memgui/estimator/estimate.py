@@ -155,7 +155,7 @@ class _Assembly:
                 ALLOCATOR_SOURCE,
                 QT_TRANSLATE_NOOP(
                     "estimator",
-                    "PyTorch's allocator hands out blocks: whole 512 bytes, from 10 MiB on whole steps of 2 MiB.",
+                    "PyTorch's allocator gives blocks of whole 512 bytes, from 10 MiB on of whole 2 MiB.",
                 ),
             ),
             _stated(

@@ -101,12 +101,12 @@ def _joined(terms: dict[tuple[str, ...], int], rest: int) -> str:
     shared = Counter(next(iter(terms)))
     for key in terms:
         shared &= Counter(key)
-    front = [name for name in sorted(shared.elements(), key=_order)]
+    front = sorted(shared.elements(), key=_order)
     inner = []
     for key, factor in sorted(terms.items(), key=lambda item: -item[1]):
         left = Counter(key)
         left.subtract(shared)
-        names = [name for name in sorted(left.elements(), key=_order)]
+        names = sorted(left.elements(), key=_order)
         inner.append("*".join([str(factor), *names]))
     body = " + ".join(inner).replace("+ -", "- ")
     product = f"{'*'.join(front)}*({body})" if front else body

@@ -59,8 +59,9 @@ CUBLAS_HOPPER: Final = 32 * MIB
 
 
 def cublas_workspace(capability: tuple[int, int], *, training: bool) -> int:
-    """Workspaces of cuBLAS: one for each handle and stream, so one for the forward pass and one for
-    autograd's thread.  8.125 MiB each, 32 MiB from compute capability 9.0 on.
+    """Workspaces of cuBLAS: 8.125 MiB each, 32 MiB from compute capability 9.0 on.
+
+    There is one for each handle and stream: one for the forward pass, one for autograd's thread.
     """
     each = CUBLAS_HOPPER if capability >= (9, 0) else CUBLAS_DEFAULT
     return each * (2 if training else 1)

@@ -222,7 +222,7 @@ class Walk(Generic[N]):
     def backward(self) -> Iterator[Point[N]]:
         """The points of the backward pass."""
         m, program = self.m, self.program
-        stem, tail = program.stem, program.tail
+        stem = program.stem
         live = self.after_forward()
         yield from self._tail_back(live)
         live = self._after_tail(live)
