@@ -166,7 +166,10 @@ def load_translators(app: QApplication, language: str) -> list[QTranslator]:
 
 
 def _qt_message(kind: QtMsgType, context: QMessageLogContext, text: str | None) -> None:
-    logging.getLogger("qt").log(_LEVELS.get(kind, logging.WARNING), "%s", text)
+    level = _LEVELS.get(kind, logging.WARNING)
+    if text is not None and text.startswith("This plugin does not support"):
+        level = logging.DEBUG  # the offscreen platform says so of each window
+    logging.getLogger("qt").log(level, "%s", text)
 
 
 def _application() -> QApplication:

@@ -107,6 +107,8 @@ class MainWindow(QMainWindow):
         on(actions.put_back, self.put_back)
         on(actions.next_pane, self.next_pane)
         on(actions.diagnostics, self.files.copy_diagnostics)
+        on(actions.shortcuts, self.show_shortcuts)
+        on(actions.about, self.show_about)
         actions.show_presets.toggled.connect(self._show_presets)
         actions.expand_tabs.toggled.connect(self.body.expand)
         self.tabs.expand_asked.connect(actions.expand_tabs.toggle)
@@ -158,6 +160,19 @@ class MainWindow(QMainWindow):
         look = Look.of(self)
         current = self.context.document.scenario.model.name
         self._picker.popup.open_at(self.toolbar.model, look.px(620), look.px(460), current)
+
+    def show_shortcuts(self) -> None:
+        """The keys at a glance."""
+        from memgui.gui.help import Shortcuts
+
+        Shortcuts(self.actions_.all(), self)
+
+    def show_about(self) -> None:
+        """What memgui is, and what its figures stand for."""
+        from memgui.gui.help import About
+
+        estimate = self.context.document.last_result.shown
+        About(estimate.version if estimate is not None else "", self)
 
     def paste(self) -> None:
         """Open what the clipboard holds: a shared preset, a path, or the name of a model."""
