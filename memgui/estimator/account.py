@@ -35,7 +35,9 @@ class Account(NamedTuple):
     """Bytes and counts that do not depend on the workload.
 
     ``weights``, ``buffers``, ``gradients`` and ``states`` list (thing, how often); ``*_bytes`` are
-    their sums, ``*_excess`` what the allocator's blocks add to them.
+    their sums, ``*_excess`` what the allocator's blocks add to them.  ``clip_bytes``: clipping takes
+    the norm of each gradient, stacks the norms, and takes theirs.  ``step_things`` are what the
+    optimizer's step holds for a moment.
     """
 
     weights: tuple[tuple[Parameter, int], ...]
@@ -49,6 +51,7 @@ class Account(NamedTuple):
     gradient_excess: int
     state_excess: int
     trained_tensors: int
+    clip_bytes: int
     largest_trained: Parameter | None
     step_bytes: int
     step_things: tuple[tuple[State, int], ...]
@@ -68,6 +71,7 @@ def account(program: Program, optimizer: str, implementation: str, master: bool)
     trained = [(parameter, count) for parameter, count in weights if parameter.grad]
     gradients = tuple((Gradient(parameter), count) for parameter, count in trained)
     states: list[tuple[State, int]] = []
+    tensors = sum(count for _, count in trained)
     step: list[tuple[State, int]] = []
     largest = max(trained, key=lambda pair: pair[0].elements, default=(None, 0))[0]
     if optimizer:
@@ -96,7 +100,8 @@ def account(program: Program, optimizer: str, implementation: str, master: bool)
         sum((block_bytes(thing.coefficient) - thing.coefficient) * count for thing, count in held),
         sum((block_bytes(thing.coefficient) - thing.coefficient) * count for thing, count in gradients),
         sum((block_bytes(thing.coefficient) - thing.coefficient) * count for thing, count in states),
-        sum(count for _, count in trained),
+        tensors,
+        (2 * tensors + 1) * max((parameter.width for parameter, _ in trained), default=0),
         largest,
         sum(thing.coefficient * count for thing, count in step),
         tuple(step),

@@ -15,7 +15,7 @@ from memgui.estimator.program import Program
 from memgui.estimator.result import Parameters
 from memgui.estimator.run import Run, operator_at
 from memgui.estimator.tape import Tensor
-from memgui.estimator.training import TrainingRun, highest
+from memgui.estimator.training import CLIP, TrainingRun, highest
 from memgui.estimator.walk import Point
 from memgui.spec.scenario import Scenario
 
@@ -179,7 +179,9 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
         walk = run.walk(accumulate=accumulate)
         for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
             phases[phase + suffix], operators[phase + suffix] = _highest(run, base, points)
-    phases["optimizer"] = done + a.step_bytes
+    if run.scenario.training.gradient_clipping:
+        phases["clip"], operators["clip"] = start + a.gradient_bytes + a.clip_bytes, CLIP
+    phases["optimizer"], operators["optimizer"] = done + a.step_bytes, run.stepper()
     return StepFigures(
         start=start,
         after_forward=start + run.walk(accumulate=False).after_forward(),

@@ -211,7 +211,7 @@ def backward(tape: Tape, saved: dict[Tensor, int], *, accumulate: bool, keep_inp
         if scratch is not None:
             events.born(scratch, op)
         results: list[tuple[Tensor, Gradient]] = []
-        wider: list[Scratch] = []
+        wider: list[tuple[Gradient, Scratch]] = []
         for tensor, how in op.back:
             if how == ALIAS:
                 gradient = arrived[0]
@@ -219,11 +219,10 @@ def backward(tape: Tape, saved: dict[Tensor, int], *, accumulate: bool, keep_inp
             else:
                 gradient = Gradient(tensor)
                 if how == PROMOTED:
-                    raw = Scratch(
-                        tensor, (tensor.coefficient // tensor.width * op.outs[0].width, tensor.monomial)
-                    )
+                    elements = tensor.coefficient // tensor.width
+                    raw = Scratch(tensor, (elements * op.outs[0].width, tensor.monomial))
+                    wider.append((gradient, raw))
                     events.born(raw, op)
-                    wider.append(raw)
                 else:
                     events.born(gradient, op)
             results.append((tensor, gradient))
@@ -239,14 +238,9 @@ def backward(tape: Tape, saved: dict[Tensor, int], *, accumulate: bool, keep_inp
             left[root] = count - 1
             if count == 1 and (root.origin == MADE or (root.origin == CARRIED and not keep_input)):
                 events.dead(root, op)
-        if wider:
-            for (_, gradient), raw in zip(
-                [result for result, how in zip(results, op.back, strict=True) if how[1] == PROMOTED],
-                wider,
-                strict=True,
-            ):
-                events.born(gradient, op)
-                events.dead(raw, op)
+        for gradient, raw in wider:
+            events.born(gradient, op)
+            events.dead(raw, op)
         for tensor, gradient in results:
             if isinstance(tensor, Parameter):
                 _deliver(events, tensor, gradient, op, made, accumulate)

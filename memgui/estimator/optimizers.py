@@ -12,12 +12,14 @@ class Optimizer(NamedTuple):
 
     ``foreach`` counts temporaries of all weights at once, ``forloop`` of the largest weight alone;
     ``counter``: the fused implementation keeps a 4-byte step count for each weight on the device.
+    ``operators`` names the operator at the step's peak, by implementation.
     """
 
     states: tuple[str, ...]
     foreach: int
     forloop: int
     counter: bool
+    operators: dict[str, str]
     source: str
 
 
@@ -27,6 +29,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
         1,
         2,
         True,
+        {"fused": "aten._fused_adamw_", "foreach": "aten._foreach_sqrt", "forloop": "aten.div"},
         QT_TRANSLATE_NOOP("sources", "torch.optim.AdamW, PyTorch 2.13: measured on real models"),
     ),
     "sgd": Optimizer(
@@ -34,6 +37,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
         0,
         0,
         False,
+        {},
         QT_TRANSLATE_NOOP("sources", "torch.optim.SGD, PyTorch 2.13: measured on real models"),
     ),
     "sgd_momentum": Optimizer(
@@ -41,6 +45,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
         0,
         0,
         False,
+        {},
         QT_TRANSLATE_NOOP("sources", "torch.optim.SGD, PyTorch 2.13"),
     ),
 }

@@ -84,4 +84,26 @@ def monomial_values(
 def operator_at(numbers: Bytes, place: Place) -> str:
     """The operator that ran when the peak at ``place`` was reached."""
     stop = numbers.stop_at_peak(place.events, place.stop)
-    return f"aten.{place.events.operators[stop - 1].name}" if stop else ""
+    if not stop:
+        return ""
+    name = place.events.operators[stop - 1].name
+    return f"aten.{BACKWARD.get(name, name)}" if place.back else f"aten.{name}"
+
+
+BACKWARD = {
+    "_log_softmax": "_log_softmax_backward_data",
+    "_safe_softmax": "_softmax_backward_data",
+    "_scaled_dot_product_efficient_attention": "_scaled_dot_product_efficient_attention_backward",
+    "_scaled_dot_product_flash_attention": "_scaled_dot_product_flash_attention_backward",
+    "_softmax": "_softmax_backward_data",
+    "addmm": "mm",
+    "embedding": "embedding_dense_backward",
+    "gelu": "gelu_backward",
+    "native_dropout": "native_dropout_backward",
+    "native_layer_norm": "native_layer_norm_backward",
+    "nll_loss_forward": "nll_loss_backward",
+    "relu": "threshold_backward",
+    "silu": "silu_backward",
+    "tanh": "tanh_backward",
+}
+"""What PyTorch runs to go back through an operator, where it is another one."""

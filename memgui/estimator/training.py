@@ -14,6 +14,7 @@ from itertools import islice
 from memgui.estimator.account import account
 from memgui.estimator.measure import Bag, Bytes, Contents
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
+from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
@@ -22,6 +23,8 @@ from memgui.estimator.symbols import TRAINING
 from memgui.estimator.tape import MADE, Tensor
 from memgui.estimator.walk import Point, Walk
 from memgui.spec.scenario import Scenario
+
+CLIP = "aten.linalg_vector_norm"
 
 
 class TrainingRun(Run):
@@ -125,8 +128,15 @@ class TrainingRun(Run):
         if best + (a.gradient_bytes if accumulate else 0) < a.gradient_bytes + a.step_bytes:
             base = self.base(states=True, gradients=True)
             step = Amount({"temporary": a.step_bytes}, 0)
-            return Found("step2.optimizer", "optimizer", STEADY["optimizer"], base, step, {}, -1, "")
+            stage = "optimizer"
+            return Found(f"step2.{stage}", stage, STEADY[stage], base, step, {}, -1, self.stepper())
         return self._found(in_forward, at, offset)
+
+    def stepper(self) -> str:
+        """The operator at the optimizer's peak."""
+        training = self.scenario.training
+        implementation = training.optimizer_implementation
+        return OPTIMIZERS[training.optimizer].operators.get(implementation, "")
 
     def _found(self, forward: bool, at: int, offset: int) -> Found:
         accumulate = self.accumulates
@@ -169,9 +179,13 @@ class TrainingRun(Run):
             yield from self._micro_batch(f"{step}.micro2", FURTHER, full, overhead, accumulate=True)
             key = f"{step}.micro2.after_backward"
             yield make(key, "after_backward", FURTHER["after_backward"], full)
+        if self.scenario.training.gradient_clipping:
+            clipping = full.plus(Amount({"temporary": self.account.clip_bytes}, 0))
+            yield make(f"{step}.clip", "clip", labels["clip"], clipping, operator=CLIP)
         stepping = self.base(states=True, gradients=True)
         temporary = Amount({"temporary": self.account.step_bytes}, 0)
-        yield make(f"{step}.optimizer", "optimizer", labels["optimizer"], stepping.plus(temporary))
+        stage = "optimizer"
+        yield make(f"{step}.{stage}", stage, labels[stage], stepping.plus(temporary), operator=self.stepper())
         yield make(f"{step}.after_step", "after_step", labels["after_step"], stepping)
         rest = self.base(states=True, gradients=False)
         yield make(f"{step}.after_zero_grad", "after_zero_grad", labels["after_zero_grad"], rest)

@@ -18,10 +18,14 @@ from memgui.estimator.program import Kind, Program
 
 
 class Place(NamedTuple):
-    """Where in the program a peak lies: the events that lead to it (the first ``stop`` of them)."""
+    """Where in the program a peak lies: the events that lead to it (the first ``stop`` of them).
+
+    ``back``: they are those of a backward.
+    """
 
     events: Events
-    stop: int | None
+    stop: int | None = None
+    back: bool = False
 
 
 Inside = Iterator[tuple[Place, Callable[[], N]]]
@@ -101,8 +105,8 @@ class Walk(Generic[N]):
             "loss", tail.running, lambda: m.add(m.copy(live), m.peak(tail.running, tail.sort_running))
         )
 
-    def _single(self, key: str, events: Events, amount: Callable[[], N]) -> Point[N]:
-        return Point(key, amount, self.m.nothing, lambda: Place(events, None))
+    def _single(self, key: str, events: Events, amount: Callable[[], N], *, back: bool = False) -> Point[N]:
+        return Point(key, amount, self.m.nothing, lambda: Place(events, None, back))
 
     def _layers(
         self, kind: Kind, count: int, start: int, step: int, live: N, inside: Callable[[Kind], Inside[N]]
@@ -146,7 +150,7 @@ class Walk(Generic[N]):
             events, sort = self._events(block)
             if block is not first:
                 rel = m.add(rel, m.group(block.input, sort))
-            yield Place(events, None), self._at(rel, events, sort, None)
+            yield Place(events), self._at(rel, events, sort, None)
             rel = m.add(rel, m.end(events, sort))
             rel = m.add(rel, m.group(block.output, sort), -1)
             if block is not first and (passing or not block.carried):
@@ -240,7 +244,7 @@ class Walk(Generic[N]):
             sort = self._sort_back(stem)
             live = m.add(live, m.group(back.start_group, sort))
             yield self._single(
-                "embedding", back.events, lambda: m.add(m.copy(live), m.peak(back.events, sort))
+                "embedding", back.events, lambda: m.add(m.copy(live), m.peak(back.events, sort)), back=True
             )
 
     def _sort_back(self, block: Block) -> Sorter:
@@ -251,7 +255,9 @@ class Walk(Generic[N]):
         back = tail.back(accumulate=self.accumulate)
         sort = self._sort_back(tail)
         live = m.add(m.copy(live), m.group(back.start_group, sort))
-        yield self._single("loss", back.events, lambda: m.add(m.copy(live), m.peak(back.events, sort)))
+        yield self._single(
+            "loss", back.events, lambda: m.add(m.copy(live), m.peak(back.events, sort)), back=True
+        )
 
     def _after_tail(self, live: N) -> N:
         """The loss and its gradient (4 bytes each) stay; what the tail kept has gone."""
@@ -288,7 +294,7 @@ class Walk(Generic[N]):
             sort = self._sort_repeated(block) if self.checkpointing else self._sort_back(block)
             if block is not last:
                 rel = m.add(rel, m.group(back.start_group, sort))
-            yield Place(back.events, None), self._at(rel, back.events, sort, None)
+            yield Place(back.events, None, True), self._at(rel, back.events, sort, None)
             rel = m.add(rel, m.end(back.events, sort))
             rel = m.add(rel, m.group(back.finish_group, sort), -1)
 
