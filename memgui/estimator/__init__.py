@@ -41,5 +41,7 @@ Timeline moments are keyed ``load``, ``step1.start``, ``step2.forward.layer.3``,
 from __future__ import annotations
 
 from memgui.estimator.estimate import estimate
+from memgui.estimator.ledger import Entry, Ledger, StepFigures, ledger
+from memgui.estimator.result import Estimate
 
-__all__ = ["estimate"]
+__all__ = ["Entry", "Estimate", "Ledger", "StepFigures", "estimate", "ledger"]
