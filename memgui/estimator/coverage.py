@@ -37,7 +37,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-class NotCovered(Exception):
+class NotCovered(NotImplementedError):
     """A model with something that no module writes; ``message`` says what."""
 
     def __init__(self, message: Message) -> None:
