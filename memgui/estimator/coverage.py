@@ -1,4 +1,4 @@
-"""Which models the modules can write: what is not written yet is refused, never passed over.
+"""What the modules can write: what is not written yet is refused, never passed over.
 
 Whoever writes a module for a structural field takes the field's name out of :data:`UNWRITTEN`.
 """
@@ -12,8 +12,11 @@ import msgspec
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS
 from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.norm import NORMS
+from memgui.estimator.optimizers import OPTIMIZERS
+from memgui.estimator.options import WIDTHS
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
+from memgui.spec.scenario import Parallelism, Scenario
 
 UNWRITTEN: Final = (
     *("norm_bias", "first_norm", "parallel_block", "qk_norm_bias", "fused_gate_up", "key_bias"),
@@ -50,18 +53,58 @@ def require_covered(model: ModelSpec) -> None:
     for name in UNWRITTEN:
         value = getattr(model, name)
         if value != _DEFAULTS[name] and not (name == "rotary_dim" and value == model.head_dim):
-            raise NotCovered(_not_yet(name, value))
+            raise NotCovered(_not_yet(f"model.{name}", value))
     for name, known in _CHOICES.items():
         if getattr(model, name) not in known:
-            raise NotCovered(_not_yet(name, getattr(model, name)))
+            raise NotCovered(_not_yet(f"model.{name}", getattr(model, name)))
     for name, patterns in (("layer_types", MIXERS), ("mlp_layer_types", FEED_FORWARDS)):
         for value in getattr(model, name):
             if value not in patterns:
-                raise NotCovered(_not_yet(name, value))
+                raise NotCovered(_not_yet(f"model.{name}", value))
 
 
-def _not_yet(name: str, value: object) -> Message:
+def require_covered_run(scenario: Scenario) -> None:
+    """Raise :class:`NotCovered` where the run has something that is not modelled."""
+    split = scenario.parallelism
+    if split != _ALONE:
+        for name in ("tensor", "pipeline", "context", "expert"):
+            if getattr(split, name) > 1:
+                raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name)))
+        if split.sharding != "none" and split.data > 1:
+            raise NotCovered(_not_yet("parallelism.sharding", split.sharding))
+    if scenario.task == "inference":
+        inference = scenario.inference
+        for path, value, known in (
+            ("inference.engine", inference.engine, ("transformers",)),
+            ("inference.weight_format", inference.weight_format, WIDTHS),
+            ("inference.kv_cache_format", inference.kv_cache_format, WIDTHS),
+            ("inference.attention", inference.attention, _ATTENTION),
+        ):
+            if value not in known:
+                raise NotCovered(_not_yet(path, value))
+        return
+    training = scenario.training
+    for path, value, known in (
+        ("training.method", training.method, ("full", "lora", "frozen")),
+        ("training.precision", training.precision, _PRECISIONS),
+        ("training.optimizer", training.optimizer, OPTIMIZERS),
+        ("training.activation_checkpointing", training.activation_checkpointing, ("none", "full")),
+        ("training.attention", training.attention, _ATTENTION),
+        ("training.implementation", training.implementation, ("transformers",)),
+        ("training.base_format", training.base_format, WIDTHS),
+        ("training.lora.adapter_format", training.lora.adapter_format, WIDTHS),
+    ):
+        if value not in known:
+            raise NotCovered(_not_yet(path, value))
+
+
+_ALONE: Final = Parallelism()
+_ATTENTION: Final = ("eager", "sdpa")
+_PRECISIONS: Final = ("fp32", "bf16", "fp16", "bf16_mixed", "bf16_master", "fp16_master")
+
+
+def _not_yet(path: str, value: object) -> Message:
     return Message(
         QT_TRANSLATE_NOOP("messages", "unknown, because {path} = {value} is not modelled yet"),
-        {"path": f"model.{name}", "value": str(value)},
+        {"path": path, "value": str(value)},
     )

@@ -7,7 +7,7 @@ from functools import partial
 from memgui import __version__
 from memgui.estimator.account import account
 from memgui.estimator.breakdown import Breakdown, Listed
-from memgui.estimator.coverage import NotCovered
+from memgui.estimator.coverage import NotCovered, require_covered_run
 from memgui.estimator.inference import InferenceRun
 from memgui.estimator.methods import estimate_by_method
 from memgui.estimator.moments import Amount, Timeline, moment
@@ -72,7 +72,8 @@ def parameters(scenario: Scenario) -> Parameters:
 
 
 def run_of(scenario: Scenario) -> Run:
-    """The scenario's program with its workload put in."""
+    """The scenario's program with its workload put in; raises :class:`NotCovered`."""
+    require_covered_run(scenario)
     program = compiled(scenario.model, options(scenario))
     if scenario.task == "training":
         return TrainingRun(scenario, program)
