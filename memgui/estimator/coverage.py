@@ -5,6 +5,7 @@ Whoever writes a module for a structural field takes the field's name out of :da
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final
 
 import msgspec
@@ -72,35 +73,35 @@ def require_covered_run(scenario: Scenario) -> None:
                 raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name)))
         if split.sharding != "none" and split.data > 1:
             raise NotCovered(_not_yet("parallelism.sharding", split.sharding))
-    if scenario.task == "inference":
-        inference = scenario.inference
-        for path, value, known in (
-            ("inference.engine", inference.engine, ("transformers",)),
-            ("inference.weight_format", inference.weight_format, WIDTHS),
-            ("inference.kv_cache_format", inference.kv_cache_format, WIDTHS),
-            ("inference.attention", inference.attention, _ATTENTION),
-        ):
-            if value not in known:
-                raise NotCovered(_not_yet(path, value))
-        return
-    training = scenario.training
-    for path, value, known in (
-        ("training.method", training.method, ("full", "lora", "frozen")),
-        ("training.precision", training.precision, _PRECISIONS),
-        ("training.optimizer", training.optimizer, OPTIMIZERS),
-        ("training.activation_checkpointing", training.activation_checkpointing, ("none", "full")),
-        ("training.attention", training.attention, _ATTENTION),
-        ("training.implementation", training.implementation, ("transformers",)),
-        ("training.base_format", training.base_format, WIDTHS),
-        ("training.lora.adapter_format", training.lora.adapter_format, WIDTHS),
-    ):
+    part = "training" if scenario.task == "training" else "inference"
+    settings = getattr(scenario, part)
+    for name, known in _RUNS[part].items():
+        value = getattr(settings, name)
         if value not in known:
-            raise NotCovered(_not_yet(path, value))
+            raise NotCovered(_not_yet(f"{part}.{name}", value))
+    if scenario.training.lora.adapter_format not in WIDTHS:
+        value = scenario.training.lora.adapter_format
+        raise NotCovered(_not_yet("training.lora.adapter_format", value))
 
 
 _ALONE: Final = Parallelism()
-_ATTENTION: Final = ("eager", "sdpa")
-_PRECISIONS: Final = ("fp32", "bf16", "fp16", "bf16_mixed", "bf16_master", "fp16_master")
+_RUNS: Final[dict[str, dict[str, Container[str]]]] = {
+    "training": {
+        "method": ("full", "lora", "frozen"),
+        "precision": ("fp32", "bf16", "fp16", "bf16_mixed", "bf16_master", "fp16_master"),
+        "optimizer": OPTIMIZERS,
+        "activation_checkpointing": ("none", "full"),
+        "attention": ("eager", "sdpa"),
+        "implementation": ("transformers",),
+        "base_format": WIDTHS,
+    },
+    "inference": {
+        "engine": ("transformers",),
+        "weight_format": WIDTHS,
+        "kv_cache_format": WIDTHS,
+        "attention": ("eager", "sdpa"),
+    },
+}
 
 
 def _not_yet(path: str, value: object) -> Message:
