@@ -1,0 +1,242 @@
+"""The command ``memgui``: the window, and the same core for scripts.
+
+``memgui [PATH|NAME]`` opens the window; ``memgui estimate``, ``fields`` and ``check`` answer on the
+terminal.  What is wrong with the input is said in one line on stderr, with exit status 2 and nothing
+on stdout.  Qt is imported only for a window and for ``check``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn, TextIO
+
+from memgui import __version__
+from memgui.catalog import Catalog, UnknownName
+from memgui.estimator import estimate
+from memgui.files.bounded import FileFault, printable
+from memgui.planning.as_json import estimate_object, field_objects
+from memgui.planning.as_text import as_csv, as_lines, as_markdown, field_lines
+from memgui.planning.opening import Opened, opened, starting_scenario, with_device
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, Scenario, ScenarioError, replace
+from memgui.spec.fields import BY_PATH
+from memgui.spec.validate import validate
+from memgui.spec.values import parse
+
+WRONG_INPUT = 2
+
+
+class WrongInput(Exception):
+    """Something the caller must change; the text is one sentence."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run ``memgui`` with ``argv`` (``sys.argv`` without the program) and return its exit status."""
+    arguments = sys.argv[1:] if argv is None else argv
+    command = COMMANDS.get(arguments[0]) if arguments else None
+    try:
+        return _window(arguments) if command is None else command(arguments[1:])
+    except (WrongInput, FileFault, ScenarioError, UnknownName) as fault:
+        _print(f"memgui: {printable(_said(fault), 2000)}", sys.stderr)
+        return WRONG_INPUT
+    except BrokenPipeError:
+        # the reader has seen enough; Python must not try to flush to it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+# -- commands ---------------------------------------------------------------------------------
+
+
+def _estimate(arguments: Sequence[str]) -> int:
+    parser = _Parser("estimate", "How much GPU memory a set-up takes, where it goes, whether it fits.")
+    parser.add_argument(
+        "--model", metavar="PATH|NAME", help="a config.json, a folder with one, a preset, or a built-in model"
+    )
+    parser.add_argument("--preset", metavar="PATH", help="a preset to start from")
+    parser.add_argument(
+        "--set",
+        metavar="FIELD=VALUE",
+        dest="sets",
+        action="append",
+        default=[],
+        help="set a field (may be given again); memgui fields lists them",
+    )
+    form = parser.add_mutually_exclusive_group()
+    for name in ("json", "markdown", "csv"):
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {name}")
+    options = parser.parse_args(arguments)
+
+    scenario, issues, assumed = _scenario(options.model, options.preset, options.sets, Catalog())
+    found = estimate(scenario)
+    if found.verdict.kind == "unknown":
+        raise WrongInput(found.verdict.reason.text)
+    if options.form == "json":
+        _print(json.dumps(estimate_object(found, issues, assumed), indent=2))
+    elif options.form == "markdown":
+        _print(as_markdown(found))
+    elif options.form == "csv":
+        _print(as_csv(found))
+    else:
+        _print("\n".join((as_lines(found), *_notes(issues, assumed))))
+    return 0
+
+
+def _fields(arguments: Sequence[str]) -> int:
+    parser = _Parser("fields", "Every field of a set-up: path, type, unit, range, default, meaning.")
+    parser.add_argument("--json", action="store_true", help="print json")
+    objects = field_objects(Catalog().first_scenario())
+    if parser.parse_args(arguments).json:
+        _print(json.dumps(objects, indent=2))
+    else:
+        _print(field_lines(objects))
+    return 0
+
+
+def _check(arguments: Sequence[str]) -> int:
+    _Parser("check", "Start the window offscreen, run one edit through it, print versions.").parse_args(
+        arguments
+    )
+    from memgui.app import check
+
+    return check()
+
+
+def _window(arguments: Sequence[str]) -> int:
+    parser = _Parser(
+        None,
+        "How much GPU memory a transformer takes, where it goes, and what to change so that it fits.",
+        "commands: memgui estimate, memgui fields, memgui check (--help after each says more)",
+    )
+    parser.add_argument("--version", action="version", version=f"memgui {__version__}")
+    parser.add_argument(
+        "source",
+        metavar="PATH|NAME",
+        nargs="?",
+        help="open the window on a config.json, a folder with one, a preset, or a built-in model",
+    )
+    source: str | None = parser.parse_args(arguments).source
+    content = None if source is None else opened(source, Catalog())
+    _require_display()
+    from memgui.app import run
+
+    return run(content)
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "estimate": _estimate,
+    "fields": _fields,
+    "check": _check,
+}
+
+
+# -- from arguments to a scenario ---------------------------------------------------------------
+
+
+def _scenario(
+    model: str | None, preset: str | None, sets: Sequence[str], catalog: Catalog
+) -> tuple[Scenario, tuple[Issue, ...], tuple[Message, ...]]:
+    """The scenario that the options describe, what is unusual in it, and what was assumed."""
+    if model is None and preset is None:
+        raise WrongInput("estimate needs --model PATH|NAME or --preset PATH")
+    base = _opened("--preset", preset, catalog) if preset is not None else Opened(catalog.first_scenario())
+    subject = _opened("--model", model, catalog) if model is not None else base
+    given = dict(_assignment(text) for text in sets)
+    assumed = (*base.assumed, *subject.assumed) if subject is not base else base.assumed
+    scenario = base.content if isinstance(base.content, Scenario) else catalog.first_scenario()
+    if model is not None or not isinstance(base.content, Scenario):
+        scenario, told = starting_scenario(scenario, subject.model)
+        assumed = (*assumed, *(message for message in told if message.args["path"] not in given))
+    for path, value in given.items():
+        scenario = replace(scenario, path, value)
+    scenario = with_device(scenario, given, catalog)
+    issues = validate(scenario)
+    wrong = next((issue for issue in issues if issue.severity == "error"), None)
+    if wrong is not None:
+        raise ScenarioError(wrong)
+    return scenario, (*base.issues, *issues, *_without_effect(scenario, given)), assumed
+
+
+def _opened(option: str, text: str, catalog: Catalog) -> Opened:
+    try:
+        return opened(text, catalog)
+    except (FileFault, UnknownName) as fault:
+        raise WrongInput(f"{option} {text}: {fault}") from fault
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    path, equals, value = text.partition("=")
+    path = path.strip()
+    if not equals:
+        raise WrongInput(f"--set {text}: FIELD=VALUE is needed, for example training.micro_batch_size=4")
+    if path not in BY_PATH:
+        near = difflib.get_close_matches(path, BY_PATH, 3, 0.5)
+        hint = f"near it: {', '.join(near)}; " if near else ""
+        raise WrongInput(f"--set {text}: there is no field {path}; {hint}memgui fields lists them all")
+    return path, parse(path, value)
+
+
+def _without_effect(scenario: Scenario, given: Iterable[str]) -> list[Issue]:
+    """A note for each field that was set and does not matter in this scenario."""
+    text = QT_TRANSLATE_NOOP("messages", "{path} was set and has no effect in this set-up.")
+    return [
+        Issue("note", "no_effect", (path,), Message(text, {"path": path}))
+        for path in given
+        if not BY_PATH[path].applies(scenario)
+    ]
+
+
+# -- words --------------------------------------------------------------------------------------
+
+
+def _said(fault: Exception) -> str:
+    """One sentence; an issue's begins with the fields it is said of, unless it names them itself."""
+    if isinstance(fault, ScenarioError):
+        unnamed = [path for path in fault.issue.paths if path not in fault.issue.text]
+        return f"{', '.join(unnamed)}: {fault}" if unnamed else str(fault)
+    return str(fault)
+
+
+def _notes(issues: Iterable[Issue], assumed: Iterable[Message]) -> list[str]:
+    lines = [f"{issue.severity}: {issue.text}" for issue in issues]
+    lines += [f"assumed: {message.text}" for message in assumed]
+    return ["", *lines] if lines else []
+
+
+def _print(text: str, stream: TextIO | None = None) -> None:
+    stream = sys.stdout if stream is None else stream
+    try:
+        print(text, file=stream, flush=True)
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        print(text.encode(encoding, "replace").decode(encoding), file=stream, flush=True)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one line, like every other."""
+
+    def __init__(self, command: str | None, description: str, epilog: str | None = None) -> None:
+        super().__init__(
+            prog="memgui" if command is None else f"memgui {command}",
+            description=description,
+            epilog=epilog,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise WrongInput(f"{message}; {self.prog} --help says what is allowed")
+
+
+def _require_display() -> None:
+    """Refuse to open a window where none can be shown, before Qt aborts over it."""
+    if sys.platform in ("win32", "darwin") or os.environ.get("QT_QPA_PLATFORM"):
+        return
+    if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        raise WrongInput(
+            "no display to open a window on: connect with 'ssh -X', run 'xvfb-run memgui', or set DISPLAY; "
+            "'memgui estimate' and 'memgui check' need none"
+        )
