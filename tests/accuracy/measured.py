@@ -1,0 +1,226 @@
+"""``measured.json``: figures that people published of their own machines."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memgui.catalog import Catalog
+from memgui.spec import ModelSpec, Scenario
+from tests.accuracy import words
+from tests.accuracy.express import Inexpressible, answer, scenario_with
+from tests.accuracy.figures import Counter, Figure, counter_of, half_a_digit, of_kind
+from tests.accuracy.score import Miss, Row, percent
+from tests.accuracy.subjects import Subjects
+
+TRAINING = ("train-full", "train-lora", "train-qlora")
+
+
+def measured(truth: list[dict[str, Any]], subjects: Subjects, catalog: Catalog) -> Iterator[Row]:
+    """One row for each measurement; what was computed, plotted or extrapolated is not scored."""
+    for entry in truth:
+        if entry.get("truth", "measured") == "measured":
+            yield _row(entry, subjects, catalog)
+
+
+def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
+    figure = entry["measured"]
+    component = (entry.get("extra") or {}).get("component")
+    counter = of_kind(counter_of(figure["counter"], component, figure["unit"]), entry["kind"])
+    gpus = gpu_count(entry)
+    table = f"{entry['kind']}/{entry['tier']}/{'one' if gpus == 1 else 'many'}/{counter.table}"
+    name = f"{entry['id']} {entry['model']['name']}"
+    try:
+        expected = expected_value(figure)
+        scenario = scenario_of(entry, gpus, subjects, catalog)
+        got = counter.read(answer(scenario))
+    except Inexpressible as reason:
+        return Row(table, name, str(reason))
+    return compared(table, name, counter, figure, expected, got)
+
+
+def compared(
+    table: str, name: str, counter: Counter, figure: Mapping[str, Any], expected: int, got: Figure
+) -> Row:
+    """A row of the scoreboard for one published figure."""
+    tolerance = half_a_digit(figure["value"], expected / float(figure["value"])) if figure["value"] else 0
+    inside = None
+    width = None
+    if got.low is not None and got.high is not None:
+        inside = got.low - tolerance <= expected <= got.high + tolerance
+        width = percent(got.high, got.low, (got.low + got.high) / 2)
+    miss = Miss(figure.get("counter", "value"), expected, got.value)
+    exact = abs(got.value - expected) <= tolerance
+    return Row(
+        table,
+        name,
+        errors=(percent(got.value, expected),),
+        exact=exact,
+        inside=inside,
+        range_pct=width,
+        misses=() if exact else (miss,),
+        note="" if inside is None else f"range {got.low:,} to {got.high:,}",
+    )
+
+
+def expected_value(figure: Mapping[str, Any]) -> int:
+    """Bytes (or tokens) that were measured."""
+    if figure["unit"] == "tokens":
+        return int(figure["value"])
+    if figure.get("bytes_normalised") is None:
+        raise Inexpressible("the figure's unit is unknown")
+    return int(figure["bytes_normalised"])
+
+
+def gpu_count(entry: Mapping[str, Any]) -> int:
+    """Devices of a row: stated, or the product of its degrees, or in front of the device's name."""
+    layout = entry.get("parallelism") or {}
+    if layout.get("gpus"):
+        return int(layout["gpus"])
+    product = math.prod(int(layout.get(key) or 1) for key in ("tp", "pp", "cp"))
+    if layout.get("ep"):
+        product = max(product, int(layout["ep"]))
+    stated = re.match(r"(\d+)x ", str(entry.get("gpu") or ""))
+    return max(product, int(stated.group(1)) if stated else 1)
+
+
+def scenario_of(entry: Mapping[str, Any], gpus: int, subjects: Subjects, catalog: Catalog) -> Scenario:
+    """The set-up that a row describes."""
+    model_words = entry["model"]
+    if str(model_words["name"]).startswith("kernel:"):
+        raise Inexpressible("a lone kernel")
+    if model_words.get("arch") == "none":
+        raise Inexpressible("no model, the context alone")
+    model = subjects.find(model_words["name"], model_words)
+    settings = words.device(entry.get("gpu"), catalog)
+    if gpus > 1:
+        settings |= words.parallelism(entry.get("parallelism") or {}, gpus)
+    if entry["kind"] in TRAINING:
+        settings |= training_of(entry)
+    else:
+        settings |= _inference_of(entry, model)
+    return scenario_with(model, settings)
+
+
+def training_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The training fields of a row."""
+    framework = entry.get("framework") or ""
+    precision, base = words.training_precision(entry.get("precision"))
+    quantisation = entry.get("quantisation")
+    if quantisation and entry["kind"] == "train-full":
+        precision = "fp8" if "float8" in quantisation or "fp8" in quantisation else words.slug(quantisation)
+    settings: dict[str, Any] = {
+        "training.micro_batch_size": words.count(entry.get("micro_batch"), "the batch"),
+        "training.sequence_length": words.count(entry.get("seq_len"), "the sequence length"),
+        "training.precision": precision,
+        "training.attention": words.attention(entry.get("attention")),
+        "training.activation_checkpointing": words.checkpointing(entry.get("gradient_checkpointing")),
+        "training.implementation": words.implementation(framework),
+        "training.keep_outputs": not _drops_outputs(framework),
+        **words.optimizer(entry.get("optimizer"), framework),
+    }
+    accumulation = (entry.get("extra") or {}).get("gradient_accumulation")
+    if accumulation:
+        settings["training.gradient_accumulation_steps"] = accumulation
+    if entry["kind"] != "train-full":
+        settings |= lora_of(entry.get("lora") or {})
+        settings["training.base_format"] = words.quantised(quantisation) if quantisation else base
+    return settings
+
+
+def _drops_outputs(framework: str) -> bool:
+    """Whether the loop lets go of the model's outputs before the backward pass, as Trainer does."""
+    return any(
+        word in framework for word in ("Trainer", "TRL", "swift", "LLaMA-Factory", "alpaca", "Unsloth")
+    )
+
+
+_TARGETS = {
+    "query": ("q_proj",),
+    "key": ("k_proj",),
+    "value": ("v_proj",),
+    "q": ("q_proj",),
+    "k": ("k_proj",),
+    "v": ("v_proj",),
+    "o": ("o_proj",),
+    "output_proj": ("o_proj",),
+    "mlp": ("gate_proj", "up_proj", "down_proj"),
+}
+
+
+def lora_of(lora: Mapping[str, Any]) -> dict[str, Any]:
+    """The adapter fields of a row."""
+    method = str(lora.get("method") or "lora").lower()
+    if lora.get("modules_to_save"):
+        raise Inexpressible("trained embeddings beside the adapters")
+    settings: dict[str, Any] = {"training.method": "lora" if method == "lora" else words.slug(method)}
+    if lora.get("rank"):
+        settings["training.lora.rank"] = int(lora["rank"])
+    if lora.get("dropout"):
+        settings["training.lora.dropout"] = float(lora["dropout"])
+    targets = lora.get("targets")
+    if targets:
+        settings["training.lora.target_modules"] = targets_of(targets)
+    return settings
+
+
+def targets_of(targets: str | list[str]) -> tuple[str, ...]:
+    """Module names of a list, or of words such as ``q,v`` and ``all-linear``."""
+    if isinstance(targets, str):
+        if "all" in targets:
+            return ("all-linear",)
+        targets = re.findall(r"\b[a-z]\w*\b", targets.replace("default", ""))
+    return tuple(name for target in targets for name in _TARGETS.get(target, (target,)))
+
+
+def _inference_of(entry: Mapping[str, Any], model: ModelSpec) -> dict[str, Any]:
+    extra = entry.get("extra") or {}
+    engine = words.engine(entry.get("framework"))
+    weights = words.weight_format(entry.get("precision"), entry.get("quantisation"))
+    settings: dict[str, Any] = {
+        "task": "inference",
+        "inference.engine": engine,
+        "inference.weight_format": weights,
+        "inference.kv_cache_format": _cache_format(entry, weights),
+        "inference.attention": words.attention(entry.get("attention")),
+        **_lengths(entry, engine),
+    }
+    if extra.get("gpu_memory_utilization"):
+        settings["inference.gpu_memory_utilization"] = float(extra["gpu_memory_utilization"])
+    if extra.get("gpu_memory_gib"):
+        settings["device.memory_bytes"] = int(extra["gpu_memory_gib"] * 2**30)
+    return settings
+
+
+def _cache_format(entry: Mapping[str, Any], weights: str) -> str:
+    extra = entry.get("extra") or {}
+    stated = extra.get("kv_type") or extra.get("kv_dtype")
+    if stated and stated != "auto":
+        return {"f16": "fp16", "f32": "fp32"}.get(stated, str(stated))
+    if weights in ("bf16", "fp16", "fp32"):
+        return weights
+    return "bf16" if "bf16" in (entry.get("precision") or "").partition("(")[0] else "fp16"
+
+
+def _lengths(entry: Mapping[str, Any], engine: str) -> dict[str, Any]:
+    if entry["kind"] == "weights":
+        return {"inference.batch_size": 1, "inference.prompt_tokens": 1, "inference.generated_tokens": 0}
+    held = entry.get("seq_len")
+    if entry["kind"] == "gguf" or engine in ("vllm", "vllm_ascend"):
+        # one sequence as long as the context that the engine was started with
+        return {
+            "inference.batch_size": 1,
+            "inference.prompt_tokens": words.count(held, "the context"),
+            "inference.generated_tokens": 0,
+        }
+    generated = int(entry.get("generated_tokens") or 0)
+    tokens = words.count(held, "the prompt")
+    if "+" in str(held) or str(held).startswith("cache"):
+        tokens = max(1, tokens - generated)
+    return {
+        "inference.batch_size": words.count(entry.get("micro_batch"), "the batch"),
+        "inference.prompt_tokens": tokens,
+        "inference.generated_tokens": generated,
+    }

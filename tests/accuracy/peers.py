@@ -1,0 +1,165 @@
+"""``peer_cases.json``: real GPUs, measured component by component by the authors of other estimators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memgui.catalog import Catalog
+from memgui.estimator.result import Estimate
+from memgui.spec import Scenario
+from tests.accuracy import words
+from tests.accuracy.express import Inexpressible, answer, scenario_with
+from tests.accuracy.figures import ALLOCATED, PROCESS, phase_peak
+from tests.accuracy.figures import process as process_figure
+from tests.accuracy.measured import targets_of
+from tests.accuracy.score import Row, compare, percent
+from tests.accuracy.subjects import Subjects
+
+_UNITS = {"bytes": 1, "MiB": 2**20, "GiB": 2**30, "GB": 10**9, "MB": 10**6}
+
+
+def peers(truth: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Iterator[Row]:
+    """Rows of real measurements: one for what was allocated, one for the process where it is told."""
+    for case in truth["cases"]:
+        if case["kind"] == "published_measurement":
+            yield from _rows(case, subjects, catalog)
+
+
+def _rows(case: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Iterator[Row]:
+    given = case["input"]
+    figures = {
+        name: round(entry["value"] * _UNITS[entry["unit"]])
+        for name, entry in case["output"].items()
+        if entry.get("unit") in _UNITS and isinstance(entry["value"], (int, float))
+    }
+    inference = given.get("task") == "inference" or "kv_cache" in figures
+    kind = "inference" if inference else "train"
+    table = f"{kind}/A/{'one' if _gpus(given) == 1 else 'many'}"
+    name = f"{case['id']} {given.get('model') or given.get('case')}"
+    process = figures.get("process")
+    try:
+        found = answer(_scenario(given, inference, subjects, catalog))
+        pairs = list(_pairs(figures, found))
+        if not pairs:
+            raise Inexpressible("no figure that memgui names")
+    except Inexpressible as reason:
+        yield Row(f"{table}/{ALLOCATED}", name, str(reason))
+        if process is not None:
+            yield Row(f"{table}/{PROCESS}", name, str(reason))
+        return
+    misses = compare((name, expected, got) for name, expected, got in pairs)
+    yield Row(
+        f"{table}/{ALLOCATED}",
+        name,
+        errors=tuple(percent(got, expected) for _, expected, got in pairs),
+        exact=not misses,
+        misses=misses,
+    )
+    if process is not None:
+        figure = process_figure(found)
+        assert figure.low is not None
+        assert figure.high is not None
+        yield Row(
+            f"{table}/{PROCESS}",
+            name,
+            errors=(percent(figure.value, process),),
+            exact=figure.value == process,
+            inside=figure.low <= process <= figure.high,
+            range_pct=percent(figure.high, figure.low, (figure.low + figure.high) / 2),
+            misses=compare([("process", process, figure.value)]),
+            note=f"range {figure.low:,} to {figure.high:,}",
+        )
+
+
+def _pairs(figures: Mapping[str, int], found: Estimate) -> Iterator[tuple[str, int, int]]:
+    """Every allocated figure of the row with memgui's own."""
+    weights = found.component("weights").bytes
+    gradients = max(moment.components.get("gradients", 0) for moment in found.timeline)
+    states = max(moment.components.get("optimizer_states", 0) for moment in found.timeline)
+    beside_tensors = found.allocated_bytes - (found.peak_bytes - found.component("overhead").bytes)
+    mine = {
+        "measured_weights": lambda: weights,
+        "measured_states": lambda: gradients + states,
+        "measured_peak_above_persistent": lambda: found.allocated_bytes - weights - gradients - states,
+        "measured_total_allocated": lambda: found.allocated_bytes,
+        "gradients": lambda: gradients,
+        "optimizer": lambda: states,
+        "peak_forward": lambda: phase_peak(found, ("forward", "loss")) + beside_tensors,
+        "peak_backward": lambda: phase_peak(found, ("backward",)) + beside_tensors,
+        "peak_optimizer": lambda: phase_peak(found, ("optimizer",)) + beside_tensors,
+        "peak_allocated": lambda: found.allocated_bytes,
+        "real": lambda: found.allocated_bytes,
+        "peak_active_before": lambda: found.allocated_bytes,
+        "weights": lambda: weights,
+        "kv_cache": lambda: found.component("kv_cache").bytes,
+    }
+    for name, expected in figures.items():
+        if name in mine and (expected or mine[name]()):
+            yield name, expected, mine[name]()
+
+
+def _gpus(given: Mapping[str, Any]) -> int:
+    stated = re.match(r"(\d+)\s?x", str(given.get("hw") or given.get("gpus") or ""))
+    return int(stated.group(1)) if stated else 1
+
+
+def _scenario(given: Mapping[str, Any], inference: bool, subjects: Subjects, catalog: Catalog) -> Scenario:
+    if "model" not in given:
+        raise Inexpressible("batch and sequence length are not stated")
+    model = subjects.find(given["model"], given)
+    gpus = _gpus(given)
+    # the rows without a device name are an RTX A6000's
+    settings = words.device(given.get("gpu") or given.get("hw") or "RTX A6000", catalog)
+    if gpus > 1:
+        layout = {"tp": given.get("tp"), "pp": given.get("pp"), "dp_shard": given.get("fsdp")}
+        settings |= words.parallelism({**layout, "strategy": "FSDP"}, gpus)
+    length = words.count(given.get("seq"), "the sequence length")
+    batch = words.count(given.get("batch"), "the batch")
+    half = str(given.get("compute") or given.get("dtype") or "bf16")
+    attention = words.attention(given.get("attention"))
+    if inference:
+        return scenario_with(
+            model,
+            {
+                **settings,
+                "task": "inference",
+                "inference.batch_size": batch,
+                "inference.prompt_tokens": length,
+                "inference.generated_tokens": 0,
+                "inference.weight_format": half,
+                "inference.kv_cache_format": half,
+                "inference.attention": attention,
+            },
+        )
+    settings |= {
+        "training.micro_batch_size": batch,
+        "training.sequence_length": length,
+        "training.attention": attention,
+        "training.activation_checkpointing": "full" if given.get("full_checkpointing") else "none",
+        "training.padding_mask": "qkv_bias" in given,
+        # the authors keep gradients allocated from step to step, as in the second micro batch
+        "training.gradient_accumulation_steps": 2,
+        **words.optimizer(given.get("optimizer"), ""),
+        **_precision(given, half),
+    }
+    return scenario_with(model, settings)
+
+
+def _precision(given: Mapping[str, Any], half: str) -> dict[str, Any]:
+    if not given.get("lora_rank"):
+        return {"training.precision": half if given.get("precision") == "pure" else "bf16_mixed"}
+    base = str(given.get("base") or "none")
+    autocast = given.get("precision") == "amp" or "compute" in given
+    return {
+        "training.method": "lora",
+        "training.lora.rank": given["lora_rank"],
+        "training.lora.target_modules": targets_of(given.get("lora_targets") or "q,v"),
+        "training.precision": "bf16_mixed" if autocast else half,
+        "training.base_format": base
+        if base != "none"
+        else "fp32"
+        if given.get("precision") == "amp"
+        else half,
+    }

@@ -1,0 +1,77 @@
+"""What the scoreboard must show: every row of the families that memgui has is met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from tests.accuracy.__main__ import FIGURES, run, truth_folder
+from tests.accuracy.score import Row, Table
+
+DENSE = (
+    *(
+        "gpt2",
+        "gpt2-medium",
+        "gpt2-large",
+        "gpt2-xl",
+        "opt-125m",
+        "opt-1.3b",
+        "opt-6.7b",
+        "opt-13b",
+        "opt-66b",
+    ),
+    *("llama-7b", "llama-2-7b", "llama-2-13b", "llama-2-70b", "llama-3-8b", "llama-3-70b", "llama-3.2-1b"),
+    *("tinyllama-1.1b", "codellama-34b", "yi-6b", "deepseek-llm-7b", "smollm2-135m", "smollm2-360m"),
+    *("smollm2-1.7b", "mistral-7b-v0.1", "mistral-7b-v0.3", "mistral-small-24b", "mistral-large-123b"),
+    *("qwen1.5-14b", "qwen1.5-110b", "qwen2.5-0.5b", "qwen2.5-1.5b", "qwen2.5-7b", "qwen2.5-14b"),
+    *("qwen2.5-32b", "qwen2.5-72b", "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b"),
+)
+"""Dense decoders: GPT-2, OPT, Llama 1 to 3.2 and its kin, Mistral, Qwen 1.5 to 3."""
+
+
+@cache
+def tables() -> dict[str, Table]:
+    return {table.kind: table for table in run(FIGURES)}
+
+
+def rows(kind: str, wanted: Callable[[Row], bool]) -> list[Row]:
+    found = [row for row in tables()[kind].rows if row.name.split(" ")[0] in DENSE and wanted(row)]
+    assert found
+    return found
+
+
+def full(row: Row) -> bool:
+    """Full training with the model's own loss: no adapters."""
+    return "lora=" not in row.name
+
+
+def missed(found: list[Row]) -> list[str]:
+    return [
+        f"{row.name}: {row.reason or '; '.join(miss.text for miss in row.misses[:3])}"
+        for row in found
+        if not row.exact
+    ]
+
+
+@pytest.mark.parametrize("kind", ["params", "kv_cache", "activations", "peak"])
+def test_dense_decoders_are_met_exactly(kind: str) -> None:
+    misses = missed(rows(kind, full))
+    assert not misses, "\n".join(misses)
+
+
+def test_every_phase_of_dense_decoders_is_within_half_a_percent() -> None:
+    far = [row.name for row in rows("peak", full) if row.close is False]
+    assert not far, "\n".join(far)
+
+
+def test_the_reference_folder_says_the_same_as_the_figures_here() -> None:
+    reference = truth_folder()
+    if reference == FIGURES:
+        pytest.skip("the reference folder is not here; its figures in this repository are tested")
+    kinds = ["params", "kv_cache", "activations", "peak"]
+    for table in run(reference, [f"{kind}.json" for kind in kinds]):
+        exact = {row.name for row in table.rows if row.exact}
+        here = {row.name for row in tables()[table.kind].rows if row.exact}
+        assert here <= exact, f"{table.kind}: {sorted(here - exact)[:5]}"

@@ -1,0 +1,130 @@
+"""``verdicts.json``: set-ups of real people that ran, died, or were refused the length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memgui.catalog import Catalog
+from memgui.spec import Scenario
+from tests.accuracy import words
+from tests.accuracy.express import Inexpressible, answer, scenario_with
+from tests.accuracy.measured import TRAINING, targets_of
+from tests.accuracy.score import Miss, Row
+from tests.accuracy.subjects import Subjects
+
+
+def verdicts(truth: list[dict[str, Any]], subjects: Subjects, catalog: Catalog) -> Iterator[Row]:
+    """One row for each set-up; those that died in CPU memory are no question to memgui."""
+    for entry in truth:
+        if "HOST" not in (entry.get("died_at") or ""):
+            yield _row(entry, subjects, catalog)
+
+
+def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
+    gpus = entry.get("n_gpus")
+    table = f"{entry['task']}/{entry['specified']}/{'one' if gpus == 1 else 'many'}"
+    ran = entry["outcome"] == "fits"
+    name = f"{entry['id']} {entry['model']} {entry['outcome']}"
+    try:
+        if not gpus:
+            raise Inexpressible("the number of devices is not stated")
+        found = answer(_scenario(entry, gpus, subjects, catalog))
+    except Inexpressible as reason:
+        return Row(table, name, str(reason), ran=ran)
+    called = found.verdict.kind
+    right = called == ("fits" if ran else "does_not_fit")
+    miss = Miss("capacity and what memgui says is needed", found.verdict.capacity_bytes, found.peak_bytes)
+    return Row(
+        table,
+        name,
+        exact=right,
+        called=called,
+        ran=ran,
+        misses=() if right else (miss,),
+        note=f"called {called}, range {found.low_bytes:,} to {found.high_bytes:,}",
+    )
+
+
+def _scenario(entry: Mapping[str, Any], gpus: int, subjects: Subjects, catalog: Catalog) -> Scenario:
+    model = subjects.find(entry["model"], entry.get("dims"))
+    gpu = entry.get("gpu") or {}
+    settings = words.device(gpu.get("name"), catalog, gpu.get("memory_gb"))
+    if not settings:
+        raise Inexpressible("the device is not stated")
+    usable = re.search(r"\(?(?:about )?([\d.]+) GiB", gpu.get("name") or "")
+    if usable:
+        settings["device.memory_bytes"] = int(float(usable.group(1)) * 2**30)
+    settings |= _layout(entry.get("parallelism") or "", gpus)
+    settings |= _training(entry) if entry["task"] in TRAINING else _inference(entry)
+    return scenario_with(model, settings)
+
+
+def _layout(text: str, gpus: int) -> dict[str, Any]:
+    given: dict[str, Any] = {"strategy": text}
+    for key, pattern in (("tp", r"TP\s?(\d+)"), ("pp", r"PP\s?(\d+)"), ("ep", r"EP\s?(\d+)")):
+        stated = re.search(pattern, text)
+        if stated:
+            given[key] = int(stated.group(1))
+    if gpus == 1:
+        if "offload" in text.lower():
+            raise Inexpressible(words.OFFLOAD)
+        return {}
+    if not text:
+        raise Inexpressible("how the devices share the model is not stated")
+    return words.parallelism(given, gpus)
+
+
+def _training(entry: Mapping[str, Any]) -> dict[str, Any]:
+    framework = entry.get("framework") or ""
+    quantisation = entry.get("quant")
+    stated = entry.get("precision") or ("bf16" if quantisation else None)
+    precision, base = words.training_precision(stated)
+    settings: dict[str, Any] = {
+        "training.micro_batch_size": words.count(entry.get("batch"), "the batch"),
+        "training.sequence_length": words.count(entry.get("seq_len"), "the sequence length"),
+        "training.precision": precision,
+        "training.attention": words.attention(entry.get("attention")),
+        "training.activation_checkpointing": words.checkpointing(entry.get("checkpointing")),
+        "training.implementation": words.implementation(framework),
+        **words.optimizer(entry.get("optimizer"), framework),
+    }
+    if entry.get("grad_accum"):
+        settings["training.gradient_accumulation_steps"] = int(entry["grad_accum"])
+    if entry["task"] != "train-full":
+        settings |= _lora(entry.get("lora") or "")
+        settings["training.base_format"] = words.quantised(quantisation) if quantisation else base
+    return settings
+
+
+def _lora(text: str) -> dict[str, Any]:
+    settings: dict[str, Any] = {"training.method": "lora"}
+    rank = re.search(r"\b(?:r|dim )(\d+)", text)
+    if rank:
+        settings["training.lora.rank"] = int(rank.group(1))
+    if "linear" in text:
+        settings["training.lora.target_modules"] = ("all-linear",)
+    elif re.search(r"\bq(_proj)?,\s?v", text):
+        settings["training.lora.target_modules"] = targets_of("q,v")
+    return settings
+
+
+def _inference(entry: Mapping[str, Any]) -> dict[str, Any]:
+    framework = entry.get("framework") or ""
+    engine = words.engine(framework)
+    weights = words.weight_format(entry.get("precision"), entry.get("quant"))
+    settings: dict[str, Any] = {
+        "task": "inference",
+        "inference.engine": engine,
+        "inference.weight_format": weights,
+        "inference.kv_cache_format": "bf16" if weights == "bf16" else "fp16",
+        "inference.attention": words.attention(entry.get("attention")),
+        "inference.batch_size": entry.get("batch") or 1,
+        "inference.prompt_tokens": words.count(entry.get("seq_len"), "the length"),
+        "inference.generated_tokens": 0,
+    }
+    share = re.search(r"util (0?\.\d+)", framework)
+    if share:
+        settings["inference.gpu_memory_utilization"] = float(share.group(1))
+    return settings

@@ -1,0 +1,291 @@
+"""What people write about a run, in memgui's terms.
+
+Every function takes a row's words and gives a field's value.  A value that memgui does not have yet
+is given all the same: the field refuses it, and the row counts under that reason until it is there.
+What the words leave open raises :class:`Inexpressible`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from memgui.catalog import Catalog, UnknownName
+from tests.accuracy.express import Inexpressible
+
+OFFLOAD = "parts are offloaded to the CPU"
+
+
+def slug(text: str) -> str:
+    """Words as a value could be spelt, for formats and optimizers that have no name here."""
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
+def count(value: Any, what: str) -> int:
+    """The number in an int, ``"~20"``, ``"<=768"``, ``"1 (implied)"``, ``"cache 8192"``, ``"256+256"``."""
+    if isinstance(value, bool) or value is None:
+        raise Inexpressible(f"{what} is not stated")
+    if isinstance(value, int):
+        return value
+    text = str(value).replace(",", "")
+    if "unpacked" in text.lower() or "global" in text:
+        raise Inexpressible(f"{what} is not stated exactly")
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if not numbers:
+        raise Inexpressible(f"{what} is not stated")
+    if "+" in text:
+        return sum(numbers[-2:]) if len(numbers) > 1 else numbers[0]
+    return numbers[0]
+
+
+def training_precision(text: str | None) -> tuple[str, str]:
+    """``training.precision``, and the format of the weights it starts from (``training.base_format``)."""
+    words = (
+        (text or "").lower().replace("bfloat16", "bf16").replace("float16", "fp16").replace("float32", "fp32")
+    )
+    if not words:
+        raise Inexpressible("the precision is not stated")
+    if "fp8" in words:
+        return "fp8", "fp8"
+    if "fp32 active block" in words:
+        return "bf16_block", "bf16"
+    half = "fp16" if "fp16" in words and "bf16" not in words else "bf16"
+    if "master" in words and "amp" not in words and "autocast" not in words and "no master" not in words:
+        return f"{half}_master", half
+    if any(word in words for word in ("mixed", "amp", "autocast", "fp32 parameters", "fp32 sharded")):
+        # autocast to fp16 keeps the same bytes as to bf16
+        return "bf16_mixed", "fp32"
+    if "bf16" in words or "fp16" in words:
+        return half, half
+    if "fp32" in words:
+        return "fp32", "fp32"
+    raise Inexpressible(f"precision: {words}")
+
+
+def weight_format(precision: str | None, quantisation: str | None) -> str:
+    """The format the weights are held in: the quantisation's, else the precision's."""
+    if quantisation:
+        return quantised(quantisation)
+    words = (precision or "").lower()
+    for name, spellings in (
+        ("fp32", ("fp32", "float32")),
+        ("bf16", ("bf16", "bfloat16")),
+        ("fp16", ("fp16", "float16")),
+    ):
+        if any(spelling in words for spelling in spellings):
+            return "fp32" if "mixed" in words else name
+    raise Inexpressible("the weights' format is not stated")
+
+
+def quantised(text: str) -> str:
+    """A quantisation's name: ``nf4``, ``int8``, ``gptq_int4_g128``, ``q4_k_m``, …"""
+    words = text.lower()
+    if words.startswith(("gguf", "ggml")):
+        return slug(words[4:].split("(")[0].split(" - ")[0])
+    nested = "_dq" if "dq" in words or "nested" in words else ""
+    for name in ("nf4", "fp4"):
+        if name in words:
+            return name + nested
+    bits = re.search(r"(?:int|-)?([348])[- ]?(?:bits?)?", words)
+    group = re.search(r"g(\d+)", words)
+    for scheme in ("gptq", "awq", "autoround", "hqq"):
+        if scheme in words:
+            return f"{scheme}_int{bits.group(1) if bits else 4}" + (f"_g{group.group(1)}" if group else "")
+    if "int8" in words:
+        return "int8"
+    if "fp8" in words or "float8" in words:
+        return "fp8"
+    return slug(text)
+
+
+_OPTIMIZERS = (
+    ("paged", "paged_adamw_8bit"),
+    ("in backward", "adamw_in_backward"),
+    ("into backward", "adamw_in_backward"),
+    ("galore", "galore"),
+    ("badam", "badam"),
+    ("lisa", "lisa"),
+    ("pro (", "llama_pro"),
+    ("lora-fa", "lora_fa"),
+    ("muon", "muon"),
+    ("adafactor", "adafactor"),
+    ("bf16 moments", "adamw_bf16_states"),
+    ("fp8", "adamw_fp8"),
+    ("4-bit", "adamw_4bit"),
+    ("4bit", "adamw_4bit"),
+    ("8-bit", "adamw_8bit"),
+    ("8bit", "adamw_8bit"),
+    ("adam", "adamw"),
+    ("sgd", "sgd"),
+)
+
+
+def optimizer(text: str | None, framework: str) -> dict[str, Any]:
+    """``training.optimizer`` and how it runs; AdamW where nothing is said, every script's default."""
+    words = (text or "adamw").lower()
+    if "cpu" in words:
+        raise Inexpressible(OFFLOAD)
+    name = next((value for word, value in _OPTIMIZERS if word in words), slug(words))
+    settings: dict[str, Any] = {"training.optimizer": name}
+    if name == "adamw":
+        loop = "4.1x" in framework  # Transformers' own AdamW of that time updates one tensor after another
+        kernels = "fused" if "fused" in words else "forloop" if loop else "foreach"
+        settings["training.optimizer_implementation"] = kernels
+    return settings
+
+
+def checkpointing(value: Any) -> str:
+    """``training.activation_checkpointing``."""
+    words = str(value).lower()
+    if value is None or value is False or words.startswith(("none", "off", "false")):
+        return "none"
+    if "offload" in words:
+        raise Inexpressible(OFFLOAD)
+    if "selective" in words:
+        return (
+            "selective"
+            if "core" in words or words == "selective"
+            else f"selective_{slug(words.partition(':')[2] or 'op')}"
+        )
+    return "full"
+
+
+def attention(text: str | None, default: str = "sdpa") -> str:
+    """``training.attention`` and ``inference.attention``."""
+    words = (text or "").lower()
+    if not words or "auto" in words or "not stated" in words:
+        return default
+    if "flash_attn=0" in words or "eager" in words or "unfused" in words or "matmul" in words:
+        return "eager"
+    if "sdpa" in words or "flex" in words:
+        return "sdpa"
+    if "flash" in words or "fa2" in words or "te" in words.split():
+        return "flash_attention_2"
+    if "unsloth" in words:
+        return "sdpa"
+    return default
+
+
+_IMPLEMENTATIONS = (
+    ("unsloth", "fused"),
+    ("liger", "fused"),
+    ("megatron", "megatron"),
+    ("ms-swift", "transformers"),
+    ("lit-gpt", "litgpt"),
+    ("litgpt", "litgpt"),
+    ("torchtune", "torchtune"),
+    ("torchtitan", "torchtitan"),
+    ("torchao", "torchtune"),
+    ("colossalai", "colossalai"),
+    ("xtuner", "xtuner"),
+    ("nanogpt", "nanogpt"),
+    ("llm-foundry", "llm_foundry"),
+    ("pytorch 2", "pytorch"),
+)
+
+
+def implementation(framework: str | None) -> str:
+    """``training.implementation``: whose layers run.  Most scripts are Transformers' Trainer in disguise."""
+    words = (framework or "").lower()
+    return next(
+        (value for word, value in _IMPLEMENTATIONS if words.startswith(word) or word in words), "transformers"
+    )
+
+
+_ENGINES = (
+    ("vllm-ascend", "vllm_ascend"),
+    ("vllm", "vllm"),
+    ("ik_llama", "ik_llama.cpp"),
+    ("llama.cpp", "llama.cpp"),
+    ("llama-cpp", "llama.cpp"),
+    ("ollama", "ollama"),
+    ("koboldcpp", "llama.cpp"),
+    ("lm studio", "llama.cpp"),
+    ("sglang", "sglang"),
+    ("tgi", "tgi"),
+    ("exllama", "exllama"),
+    ("autoawq", "autoawq"),
+    ("gpt-fast", "gpt_fast"),
+    ("lit-gpt", "litgpt"),
+    ("deepspeed", "deepspeed"),
+    ("xtuner", "xtuner"),
+    ("q27", "q27"),
+    ("pytorch", "pytorch"),
+)
+
+
+def engine(framework: str | None) -> str:
+    """``inference.engine``."""
+    words = (framework or "").lower()
+    if words.startswith(("transformers", "optimum")):
+        return "transformers"
+    return next((value for word, value in _ENGINES if word in words), "transformers")
+
+
+def parallelism(given: dict[str, Any], gpus: int) -> dict[str, Any]:
+    """``parallelism.*`` and ``device.count`` of a measured row's layout."""
+    strategy = str(given.get("strategy") or "")
+    words = strategy.lower()
+    if "offload" in words:
+        raise Inexpressible(OFFLOAD)
+    settings: dict[str, Any] = {"device.count": gpus}
+    for key, path in (("tp", "tensor"), ("pp", "pipeline"), ("cp", "context"), ("ep", "expert")):
+        if given.get(key):
+            settings[f"parallelism.{path}"] = int(given[key])
+    if given.get("sp"):
+        settings["parallelism.sequence"] = True
+    split = 1
+    for path in ("tensor", "pipeline", "context"):
+        split *= settings.get(f"parallelism.{path}", 1)
+    data = given.get("dp_shard") or given.get("dp")
+    if "naive pipeline" in words or "layer split" in words:
+        settings["parallelism.pipeline"] = gpus
+    else:
+        settings["parallelism.data"] = int(data) if data else max(1, gpus // split)
+    settings["parallelism.sharding"] = sharding(words)
+    return settings
+
+
+def sharding(words: str) -> str:
+    """``parallelism.sharding`` of a strategy's words."""
+    if any(word in words for word in ("zero-3", "zero3", "fsdp", "gemini", "full shard")):
+        return "zero3"
+    if any(word in words for word in ("zero-2", "zero2", "low_level_zero")):
+        return "zero2"
+    if any(word in words for word in ("zero-1", "zero1", "distributed optimizer")):
+        return "zero1"
+    return "none"
+
+
+def device(name: str | None, catalog: Catalog, memory_gb: float | None = None) -> dict[str, Any]:
+    """``device.*`` of an accelerator's name; what is not known stays as memgui has it by default."""
+    words = re.sub(r"\(.*?\)|\bNVIDIA\b|\bTesla\b|^\d+x\b|HBM3", " ", name or "").strip()
+    for candidate in re.split(r"\s*(?:/|\bor\b|\+)\s*", words):
+        found = _device(candidate.strip(), catalog, memory_gb)
+        if found is not None:
+            return found
+    if memory_gb:
+        return {"device.name": name or "", "device.memory_bytes": int(memory_gb * 2**30)}
+    return {}
+
+
+def _device(name: str, catalog: Catalog, memory_gb: float | None) -> dict[str, Any] | None:
+    size = f"{memory_gb:g}GB" if memory_gb else ""
+    for spelling in (name, f"{name} {size}", name.replace("-", " "), f"{name.replace('-', ' ')} {size}"):
+        try:
+            entry = catalog.device(spelling.strip())
+        except UnknownName:
+            continue
+        return {
+            "device.name": entry.name,
+            "device.memory_bytes": entry.memory_bytes,
+            "device.compute_capability": entry.compute_capability,
+        }
+    for entry in catalog.search_devices(f"{name} {size}".strip(), 5) if name else ():
+        if not memory_gb or entry.marketed_gb == memory_gb:
+            return {
+                "device.name": entry.name,
+                "device.memory_bytes": entry.memory_bytes,
+                "device.compute_capability": entry.compute_capability,
+            }
+    return None
