@@ -27,6 +27,7 @@ PARTS: dict[str, str] = {
     "shared_experts": QT_TRANSLATE_NOOP("estimator", "Shared experts"),
     "router": QT_TRANSLATE_NOOP("estimator", "Router"),
     "norm": QT_TRANSLATE_NOOP("estimator", "Norms"),
+    "residual": QT_TRANSLATE_NOOP("estimator", "Residual stream"),
     "adapter": QT_TRANSLATE_NOOP("estimator", "Adapters"),
     "lm_head": QT_TRANSLATE_NOOP("estimator", "Head"),
     "loss": QT_TRANSLATE_NOOP("estimator", "Loss"),
@@ -36,6 +37,9 @@ PARTS: dict[str, str] = {
     "optimizer": QT_TRANSLATE_NOOP("estimator", "Optimizer"),
 }
 """Label of each part, in the order of a model."""
+
+_BETWEEN = "residual"
+"""Part of what stands between two modules."""
 
 _ORDER = {key: index for index, key in enumerate(PARTS)}
 
@@ -64,8 +68,8 @@ Listed = tuple[Thing | State, int]
 def part_of(thing: Thing | State) -> str:
     """The part of the model that a thing is shown under."""
     if isinstance(thing, Gradient | Scratch | State):
-        return thing.of.part
-    return "weight_copies" if thing.weight_copy else thing.part
+        return thing.of.part or _BETWEEN
+    return "weight_copies" if thing.weight_copy else thing.part or _BETWEEN
 
 
 def block_of(thing: Thing | State) -> str:

@@ -1,0 +1,188 @@
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from memgui.estimator import estimate
+from memgui.estimator.result import COMPONENTS, Estimate, Node
+from memgui.planning.concepts import concept
+from memgui.planning.formula import tokens_of, value_of
+from memgui.planning.why import as_markdown, as_text, divides, explain, sentences, written
+from memgui.planning.words import English, Said
+from memgui.spec import Inference, Message, ModelSpec, Scenario, Training
+
+LLAMA = ModelSpec(
+    name="Llama-3.1-8B",
+    model_type="llama",
+    vocab_size=128_256,
+    hidden_size=4096,
+    num_hidden_layers=32,
+    num_attention_heads=32,
+    num_key_value_heads=8,
+    head_dim=128,
+    intermediate_size=14_336,
+    max_position_embeddings=131_072,
+)
+TRAINING = Scenario(model=LLAMA)
+SCENARIOS = {
+    "bf16": TRAINING,
+    "accumulated": Scenario(model=LLAMA, training=Training(gradient_accumulation_steps=8)),
+    "autocast, checkpointed": Scenario(
+        model=LLAMA, training=Training(precision="bf16_mixed", activation_checkpointing="full")
+    ),
+    "eager": Scenario(
+        model=LLAMA, training=Training(attention="eager", micro_batch_size=3, sequence_length=777)
+    ),
+    "sgd": Scenario(model=LLAMA, training=Training(optimizer="sgd")),
+    "serving": Scenario(model=LLAMA, task="inference", inference=Inference(batch_size=4, prompt_tokens=6144)),
+    "gpt_article": msgspec.structs.replace(TRAINING, method="gpt_article"),
+    "llama_guide": msgspec.structs.replace(TRAINING, method="llama_guide", method_variant="as_printed"),
+    "megatron_paper": msgspec.structs.replace(TRAINING, method="megatron_paper"),
+}
+WORDS = English()
+
+
+@pytest.fixture(params=SCENARIOS)
+def answer(request: pytest.FixtureRequest) -> Estimate:
+    made = estimate(SCENARIOS[request.param])
+    assert made.verdict.kind != "unknown"
+    return made
+
+
+def paths(nodes: tuple[Node, ...], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Node]]:
+    for node in nodes:
+        yield (*above, node.key), node
+        yield from paths(node.children, (*above, node.key))
+
+
+def test_no_explanation_lies(answer: Estimate) -> None:
+    """Every shown formula, with its shown values, comes to the shown bytes."""
+    for path, node in paths(answer.components):
+        assert value_of(tokens_of(node.derivation)) == node.bytes, path
+        explanation = explain(answer, path)
+        assert explanation is not None
+        assert explanation.bytes == node.bytes
+        if explanation.tokens:
+            assert value_of(explanation.tokens) == node.bytes, path
+        if explanation.parts:
+            assert sum(part.bytes for part in explanation.parts) == node.bytes, path
+
+
+def test_whole_is_the_sum_of_its_components(answer: Estimate) -> None:
+    whole = explain(answer, ())
+    assert whole is not None
+    assert whole.bytes == sum(part.bytes for part in whole.parts) == answer.peak_bytes
+
+
+def test_every_explanation_can_be_copied(answer: Estimate) -> None:
+    for path in ((), *(path for path, _ in paths(answer.components))):
+        explanation = explain(answer, path)
+        assert explanation is not None
+        text, markdown = as_text(explanation, WORDS), as_markdown(explanation, WORDS)
+        for copied in (text, markdown):
+            assert f"{explanation.bytes:,} bytes" in copied
+            assert "{" not in copied
+        assert markdown.startswith("### ")
+        assert markdown.count("```") == 2
+
+
+def test_every_component_is_told_in_plain_words(answer: Estimate) -> None:
+    for key in ("", *COMPONENTS):
+        said = concept(answer, key)
+        if answer.method == "detailed" or not key:
+            assert said, key
+        for sentence in said:
+            text = sentence.text(WORDS)
+            assert "{" not in text
+            assert text[0].isupper() or text[0].isdigit()
+            assert text.endswith(".")
+
+
+def test_persons_numbers_are_in_the_sentences() -> None:
+    answer = estimate(SCENARIOS["eager"])
+    text = " ".join(said.text(WORDS) for said in concept(answer, "activations"))
+    assert "32 layers" in text
+    assert "2,331 tokens (3 × 777)" in text
+    assert "square" in text
+    served = estimate(SCENARIOS["serving"])
+    text = " ".join(said.text(WORDS) for said in concept(served, "kv_cache"))
+    assert "6,656 tokens in each of 4 sequences" in text
+    assert "128.0 KiB" in text or "131,072 bytes" in text or "0.1 MiB" in text
+
+
+def test_mlp_reads_as_in_a_paper() -> None:
+    answer = estimate(TRAINING)
+    explanation = explain(answer, ("activations", "mlp"))
+    assert explanation is not None
+    assert written(explanation.tokens) == "L·b·s·(8·f + 2·h)"
+    assert written(explanation.tokens, WORDS) == "32·1·4,096·(8·14,336 + 2·4,096)"
+    assert explanation.symbols["s"].path == "training.sequence_length"
+    text = as_text(explanation, WORDS)
+    assert "= 16,106,127,360 bytes = 15.00 GiB" in text
+    assert "s = 4,096  sequence length" in text
+    assert len(explanation.parts) == 5
+    assert {part.key for part in explanation.parts} == {""}
+    assert "b·s·f·2" in {part.note for part in explanation.parts}
+
+
+def test_method_says_what_it_leaves_out() -> None:
+    answer = estimate(SCENARIOS["gpt_article"])
+    whole = explain(answer, ())
+    assert whole is not None
+    assert whole.left_out
+    assert "leaves out" in as_markdown(whole, WORDS)
+    loss = explain(answer, ("loss",))
+    assert loss is not None
+    assert loss.bytes == 0
+    assert loss.left_out
+    assert all(message in whole.left_out for message in loss.left_out)
+    assert len(loss.left_out) < len(whole.left_out)
+    detailed = explain(estimate(TRAINING), ())
+    assert detailed is not None
+    assert detailed.left_out == ()
+
+
+def test_printed_guide_divides_and_says_how() -> None:
+    answer = estimate(SCENARIOS["llama_guide"])
+    explanation = explain(answer, ("weights",))
+    assert explanation is not None
+    assert divides(explanation.tokens)
+    assert "÷" in as_text(explanation, WORDS)
+
+
+def test_node_that_is_not_there_has_no_explanation() -> None:
+    answer = estimate(TRAINING)
+    assert explain(answer, ("nothing",)) is None
+    assert explain(answer, ("weights", "nothing")) is None
+
+
+def test_texts_come_from_whoever_shows_them() -> None:
+    class Shouting(English):
+        def translate(self, context: str, text: str) -> str:
+            return text.upper() if context == "estimator" else text
+
+    explanation = explain(estimate(TRAINING), ("activations", "mlp"))
+    assert explanation is not None
+    assert as_text(explanation, Shouting()).startswith("ACTIVATIONS › FEED-FORWARD")
+    assert sentences(explanation, Shouting())[0].isupper()
+
+
+def test_said_puts_every_sort_of_value_in() -> None:
+    said = Said(
+        "{size} {count} {word} {marked} {message}",
+        sizes={"size": 3 * 2**30},
+        counts={"count": 4096},
+        words={"word": "adamw", "marked": ("estimator", "Weights")},
+        messages={"message": Message("layer {layer}", {"layer": 3})},
+    )
+    assert said.text(WORDS) == "3.00 GiB 4,096 adamw Weights layer 3"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0.00 GiB"), (2**30, "1.00 GiB"), (50 * 2**20, "50.0 MiB"), (1000, "1,000 bytes")],
+)
+def test_english_sizes(size: int, text: str) -> None:
+    assert WORDS.size(size) == text
+    assert WORDS.share(1, 3) == "33.3 %"
+    assert WORDS.share(1, 0) == "0.0 %"
