@@ -19,9 +19,8 @@ from memgui.estimator.moments import LOAD, SERVING, Amount, Overhead, amount_of,
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program, compiled
 from memgui.estimator.result import Moment
-from memgui.estimator.run import Found, Held, Run, monomial_values, operator_at
+from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.symbols import INFERENCE
-from memgui.estimator.tape import MADE, Tensor
 from memgui.estimator.training import highest
 from memgui.estimator.walk import Walk
 from memgui.spec.scenario import Scenario
@@ -35,6 +34,8 @@ class Pass:
     def __init__(self, name: str, scenario: Scenario, program: Program) -> None:
         self.name = name
         self.program = program
+        length = "t" if program.options.decode else "s"
+        self.inputs = [batch_input(program, name, length) for name in ("token ids", "attention mask")]
         self.numbers = Bytes(monomial_values(scenario, program, INFERENCE))
         self.walk: Walk[int] = Walk(program, self.numbers)
 
@@ -129,18 +130,10 @@ class InferenceRun(Run):
     def held(self, found: Found) -> Held:
         a = self.account
         part = self._part(found)
-        names = ("token ids", "attention mask")
-        length = "s" if part is self.prefill else "t"
         return {
             "weights": [*a.weights, *a.buffers],
-            "activations": [(self._input(part, name, length), 1) for name in names],
+            "activations": [(tensor, 1) for tensor in part.inputs],
         }
-
-    def _input(self, part: Pass, name: str, length: str) -> Tensor:
-        coefficient, monomial = part.program.sizes.of(("b", length))
-        tensor = Tensor(name, ("b", length), 8, 8 * coefficient, monomial, False, MADE)
-        tensor.part = "inputs"
-        return tensor
 
     def moments(self, overhead: Overhead) -> Iterator[Moment]:
         a = self.account

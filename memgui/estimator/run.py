@@ -12,6 +12,7 @@ from memgui.estimator.measure import Bag, Bytes
 from memgui.estimator.moments import Amount, Overhead
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
+from memgui.estimator.tape import MADE, Tensor
 from memgui.estimator.walk import Place
 from memgui.spec.scenario import Scenario
 
@@ -64,6 +65,14 @@ class Run(ABC):
     @abstractmethod
     def persistent(self) -> int:
         """Bytes that lie still from step to step."""
+
+
+def batch_input(program: Program, name: str, length: str) -> Tensor:
+    """A tensor of 8 bytes per token that a batch brings to the device."""
+    coefficient, monomial = program.sizes.of(("b", length))
+    tensor = Tensor(name, ("b", length), 8, 8 * coefficient, monomial, False, MADE)
+    tensor.part = "inputs"
+    return tensor
 
 
 def monomial_values(

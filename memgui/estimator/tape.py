@@ -24,6 +24,10 @@ AMBIENT: Final = 2  # made once per step, outside the layers (rotary tables, mas
 PARAMETER: Final = 3
 HELD_BEFORE: Final = 4  # in the cache already, replaced by a longer one
 
+BY_TOKEN: Final = 0  # in memory as (batch, tokens, heads, head size), as a projection leaves it
+BY_HEAD: Final = 1  # in memory as (batch, heads, tokens, head size)
+SPREAD: Final = 2  # one head seen as many
+
 
 class Sizes:
     """Values of the model's symbols, and every product of open symbols met so far.
@@ -77,6 +81,7 @@ class Tensor:
     ``root`` owns the storage (itself, unless this is a view); ``coefficient`` and ``monomial``
     give the bytes of this shape.  ``width`` is bytes per element.  ``loss`` marks what belongs to
     logits and loss, ``weight_copy`` autocast's copy of a weight, ``cached`` what a cache holds.
+    ``layout`` is how queries, keys and values lie in memory; it decides which operators copy them.
     """
 
     __slots__ = (
@@ -85,6 +90,7 @@ class Tensor:
         "coefficient",
         "dims",
         "grad",
+        "layout",
         "loss",
         "module",
         "monomial",
@@ -107,6 +113,7 @@ class Tensor:
         self.grad = grad
         self.origin = origin
         self.root = self
+        self.layout = BY_TOKEN
         self.block = ""
         self.part = ""
         self.module = ""
@@ -276,6 +283,7 @@ class Tape:
         coefficient, monomial = self.sizes.of(dims)
         made = Tensor(name, dims, x.width, coefficient * x.width, monomial, x.grad, x.origin)
         made.root = x.root
+        made.layout = x.layout
         made.block = self.key
         made.part, made.module, made.loss = self.part, self.module, x.loss
         return made

@@ -18,9 +18,8 @@ from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
-from memgui.estimator.run import Found, Held, Run, monomial_values, operator_at
+from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.symbols import TRAINING
-from memgui.estimator.tape import MADE, Tensor
 from memgui.estimator.walk import Point, Walk
 from memgui.spec.scenario import Scenario
 
@@ -36,6 +35,8 @@ class TrainingRun(Run):
         training = scenario.training
         master = training.precision.endswith("_master")
         self.account = account(program, training.optimizer, training.optimizer_implementation, master)
+        names = ("token ids", "labels", "attention mask")[: 3 if training.padding_mask else 2]
+        self.inputs = [batch_input(program, name, "s") for name in names]
         self.values = monomial_values(scenario, program, TRAINING)
         self.numbers = Bytes(self.values)
         self.accumulates = training.gradient_accumulation_steps > 1
@@ -44,15 +45,10 @@ class TrainingRun(Run):
 
     # -- what stays -----------------------------------------------------------------------------
 
-    def input_names(self) -> tuple[str, ...]:
-        """What a batch brings to the device, 8 bytes per token each."""
-        names = ("token ids", "labels")
-        return (*names, "attention mask") if self.scenario.training.padding_mask else names
-
     def base(self, *, states: bool, gradients: bool, inputs: bool = True) -> Amount:
         """What stays through a micro batch."""
         a = self.account
-        size, count = 8 * self.tokens, len(self.input_names()) if inputs else 0
+        size, count = 8 * self.tokens, len(self.inputs) if inputs else 0
         return Amount(
             {
                 "weights": a.weight_bytes,
@@ -77,17 +73,11 @@ class TrainingRun(Run):
             "weights": [*a.weights, *a.buffers],
             "optimizer_states": list(a.states) if base["optimizer_states"] else [],
             "gradients": list(a.gradients) if base["gradients"] else [],
-            "activations": [(self._input(name), 1) for name in self.input_names()],
+            "activations": [(tensor, 1) for tensor in self.inputs],
         }
         if found.stage == "optimizer" and a.step_bytes:
             listed["temporary"] = list(a.step_things)
         return listed
-
-    def _input(self, name: str) -> Tensor:
-        coefficient, monomial = self.program.sizes.of(("b", "s"))
-        tensor = Tensor(name, ("b", "s"), 8, 8 * coefficient, monomial, False, MADE)
-        tensor.part = "inputs"
-        return tensor
 
     # -- the peak -------------------------------------------------------------------------------
 

@@ -1,0 +1,239 @@
+"""What every estimate keeps: sums, formulas, names, and more work never taking less memory."""
+
+import ast
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memgui.estimator import Estimate, estimate, ledger
+from memgui.estimator.result import COMPONENTS, Node
+from memgui.spec import Lora, Parallelism, Scenario
+from memgui.spec.model import ModelSpec
+from tests.estimator.build import serving, training
+from tests.estimator.models import GPT2, LLAMA_3_1B, MISTRAL_7B, MODELS, QWEN_3_8B, SMOLLM2
+
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"precision": "fp32"},
+    {"precision": "bf16_mixed"},
+    {"precision": "bf16_master"},
+    {"attention": "eager", "dropout": 0.1},
+    {"activation_checkpointing": "full"},
+    {"activation_checkpointing": "full", "precision": "bf16_mixed"},
+    {"padding_mask": True},
+    {"use_cache": True},
+    {"gradient_accumulation_steps": 4, "optimizer_implementation": "foreach"},
+    {"optimizer_implementation": "forloop", "micro_batch_size": 1, "sequence_length": 8},
+    {"optimizer": "sgd_momentum", "keep_outputs": False},
+    {"method": "lora", "lora": Lora(target_modules=("all-linear",), dropout=0.1)},
+    {"method": "lora", "precision": "bf16_mixed", "activation_checkpointing": "full"},
+    {"method": "frozen"},
+]
+
+FEW = {"micro_batch_size": 3, "sequence_length": 200}
+
+
+def scenarios() -> Iterator[Scenario]:
+    """One scenario per model and variant, prompts and decoding included."""
+    for model in MODELS.values():
+        for variant in VARIANTS:
+            yield training(model, **{**FEW, **variant})
+        yield serving(model, batch_size=2, prompt_tokens=600, generated_tokens=100)
+        yield serving(model, batch_size=2, prompt_tokens=600, generated_tokens=0, attention="eager")
+        yield serving(model, batch_size=400, prompt_tokens=1, generated_tokens=1000)
+    yield serving(MISTRAL_7B, prompt_tokens=9000, generated_tokens=1)
+
+
+ALL = list(scenarios())
+
+
+def nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from nodes(child)
+
+
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def evaluated(formula: str, values: dict[str, int]) -> int:
+    """A formula of integers, names and + - * //, with values put in."""
+
+    def walk(part: ast.AST) -> int:
+        match part:
+            case ast.Expression(body):
+                return walk(body)
+            case ast.BinOp(left, op, right):
+                result: int = OPERATORS[type(op)](walk(left), walk(right))
+                return result
+            case ast.Name(name):
+                return values[name]
+            case ast.Constant(int() as number):
+                return number
+            case ast.UnaryOp(ast.USub(), operand):
+                return -walk(operand)
+        raise AssertionError(ast.dump(part))
+
+    return walk(ast.parse(formula, mode="eval"))
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=range(len(ALL)))
+def test_formulas_give_the_bytes_they_explain(scenario: Scenario) -> None:
+    for component in estimate(scenario).components:
+        for node in nodes(component):
+            why = node.derivation
+            values = {name: symbol.value for name, symbol in why.symbols.items()}
+            assert evaluated(why.formula, values) == node.bytes, (node, why.formula)
+            assert why.source
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=range(len(ALL)))
+def test_totals_are_sums(scenario: Scenario) -> None:
+    found = estimate(scenario)
+    assert [node.key for node in found.components] == list(COMPONENTS)
+    assert sum(node.bytes for node in found.components) == found.peak_bytes == found.peak_moment.bytes
+    for component in found.components:
+        assert component.bytes == found.peak_moment.components[component.key]
+        for node in nodes(component):
+            assert node.bytes >= 0
+            assert not node.children or node.bytes == sum(child.bytes for child in node.children)
+            assert len({child.key for child in node.children}) == len(node.children)
+    assert found.low_bytes <= found.peak_bytes <= found.high_bytes
+    assert found.allocated_bytes <= found.reserved_bytes <= found.peak_bytes
+
+
+@pytest.mark.parametrize("scenario", ALL, ids=range(len(ALL)))
+def test_peak_is_the_highest_moment(scenario: Scenario) -> None:
+    found = estimate(scenario)
+    tensors = [moment.bytes - moment.components["overhead"] for moment in found.timeline]
+    assert max(tensors) == found.peak_bytes - found.component("overhead").bytes
+    named = next(moment for moment in found.timeline if moment.key == found.peak_moment.key)
+    assert named == found.peak_moment
+    assert len({moment.key for moment in found.timeline}) == len(found.timeline)
+    for moment in found.timeline:
+        assert sum(moment.components.values()) == moment.bytes
+        assert min(moment.components.values()) >= 0
+        assert "{" not in moment.label.text
+
+
+def test_timeline_holds_the_ledgers_moments() -> None:
+    scenario = training(SMOLLM2, **FEW)
+    moments = {moment.key: moment for moment in estimate(scenario).timeline}
+    for step, figures in zip(("step1", "step2"), ledger(scenario).steps, strict=True):
+        for name in ("start", "after_forward", "after_backward", "after_step", "after_zero_grad"):
+            moment = moments[f"{step}.{name}"]
+            assert moment.bytes - moment.components["overhead"] == getattr(figures, name), name
+
+
+def test_first_step_peaks_lower() -> None:
+    first, steady = ledger(training(SMOLLM2, **FEW)).steps
+    assert first.phases["backward"] < steady.phases["backward"]
+
+
+def test_every_symbol_says_what_it_is() -> None:
+    for component in estimate(training(QWEN_3_8B, **FEW)).components:
+        for node in nodes(component):
+            if not node.children:
+                for name, symbol in node.derivation.symbols.items():
+                    assert symbol.label, name
+    leaf = estimate(training(LLAMA_3_1B)).component("activations").child("mlp")
+    assert leaf.derivation.formula == "L*b*s*(8*f + 2*h)"
+    assert leaf.derivation.symbols["f"].path == "model.intermediate_size"
+
+
+def peak(scenario: Scenario) -> int:
+    """Bytes of tensors at the peak."""
+    found = estimate(scenario)
+    return found.peak_bytes - found.component("overhead").bytes
+
+
+SMALL = st.builds(
+    lambda heads, shared, size, ffn, layers: msgspec.structs.replace(
+        SMOLLM2,
+        num_attention_heads=heads * shared,
+        num_key_value_heads=shared,
+        head_dim=size * 8,
+        hidden_size=heads * shared * size * 8,
+        intermediate_size=ffn * 16,
+        num_hidden_layers=layers,
+    ),
+    *(st.integers(1, 4), st.integers(1, 4), st.integers(1, 16), st.integers(1, 64), st.integers(1, 40)),
+)
+VARIANT = st.sampled_from(VARIANTS)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SMALL, VARIANT, st.integers(1, 5), st.integers(2, 300))
+def test_more_never_takes_less(model: ModelSpec, variant: dict[str, Any], batch: int, length: int) -> None:
+    base = {**variant, "micro_batch_size": batch, "sequence_length": length}
+    least = peak(training(model, **base))
+    wider = msgspec.structs.replace(model, intermediate_size=model.intermediate_size + 16)
+    deeper = msgspec.structs.replace(model, num_hidden_layers=model.num_hidden_layers + 1)
+    assert least <= peak(training(wider, **base))
+    assert least <= peak(training(deeper, **base))
+    assert least <= peak(training(model, **{**base, "micro_batch_size": batch + 1}))
+    assert least <= peak(training(model, **{**base, "sequence_length": length + 1}))
+
+
+@settings(max_examples=40, deadline=None)
+@given(SMALL, VARIANT, st.integers(1, 5), st.integers(2, 300))
+def test_checkpointing_never_saves_more(
+    model: ModelSpec, variant: dict[str, Any], batch: int, length: int
+) -> None:
+    base = {**variant, "micro_batch_size": batch, "sequence_length": length}
+    kept = ledger(training(model, **{**base, "activation_checkpointing": "none"}))
+    again = ledger(training(model, **{**base, "activation_checkpointing": "full"}))
+    if variant.get("method") != "frozen":  # nothing is saved in a layer there
+        assert again.saved_total <= kept.saved_total
+
+
+def test_adapters_take_less_than_all_weights() -> None:
+    full, lora = (estimate(training(LLAMA_3_1B, method=method)) for method in ("full", "lora"))
+    for key in ("gradients", "optimizer_states"):
+        assert sum(_at(lora, key)) < sum(_at(full, key))
+
+
+def _at(found: Estimate, key: str) -> list[int]:
+    return [moment.components[key] for moment in found.timeline]
+
+
+def test_layers_are_counted_not_looped() -> None:
+    """A hundred thousand layers make the same breakdown as one, with another count."""
+    deep = msgspec.structs.replace(GPT2, num_hidden_layers=100_000)
+    found = estimate(training(deep, **FEW))
+    leaf = found.component("activations").child("mlp")
+    assert leaf.derivation.symbols["L"].value == 100_000
+
+
+def test_verdict_has_three_states() -> None:
+    scenario = training(LLAMA_3_1B, **FEW)
+    found = estimate(scenario)
+    kinds = []
+    for capacity in (found.low_bytes, found.low_bytes + 1, found.high_bytes, found.high_bytes + 1):
+        device = msgspec.structs.replace(scenario.device, memory_bytes=capacity)
+        verdict = estimate(msgspec.structs.replace(scenario, device=device)).verdict
+        kinds.append(verdict.kind)
+        assert verdict.headroom_bytes == capacity - found.peak_bytes
+    assert kinds == ["does_not_fit", "tight", "tight", "fits"]
+
+
+def test_what_is_not_modelled_is_unknown() -> None:
+    odd = msgspec.structs.replace(GPT2, position_embedding="smoke signals")
+    split = msgspec.structs.replace(training(GPT2), parallelism=Parallelism(context=2))
+    for scenario in (training(odd), split):
+        found = estimate(scenario)
+        assert found.verdict.kind == "unknown"
+        assert "not modelled yet" in found.verdict.reason.text
+        assert found.peak_bytes == 0
+        with pytest.raises(NotImplementedError):
+            ledger(scenario)
