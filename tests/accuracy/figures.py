@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -181,15 +181,6 @@ def moment(estimate: Estimate, name: str) -> Moment:
     if not found:
         raise Inexpressible(f"the timeline has no moment {name}")
     return found[-1]
-
-
-def phase_peak(estimate: Estimate, phases: Iterable[str]) -> int:
-    """The most that is alive in ``phases`` of the steady state."""
-    wanted = set(phases)
-    sizes = [one.bytes for one in estimate.timeline if one.phase in wanted]
-    if not sizes:
-        raise Inexpressible(f"the timeline has no phase {'/'.join(sorted(wanted))}")
-    return max(sizes)
 
 
 def half_a_digit(value: Any, bytes_per_unit: float) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,18 +22,28 @@ _DIMENSIONS = (
     ("head_dim", "head_dim"),
     ("ffn", "intermediate_size"),
 )
+_EXPERTS = (
+    ("experts", "num_experts"),
+    ("experts_per_token", "num_experts_per_tok"),
+    ("top_k", "num_experts_per_tok"),
+    ("moe_ffn", "moe_intermediate_size"),
+)
+_SIZE = re.compile(r"[-_ ]?\b(a?\d+(\.\d+)?[bm])\b.*")
+
+Known = tuple[str, ModelSpec]
 
 
 class Subjects:
     """Finds the model that a row means.
 
     Structure comes from a model that memgui has with the same dimensions (of several, the one called
-    most alike); vocabulary and tying are then the row's own.  A row without dimensions is found by name.
+    most alike), else from a sibling of the same name but for the size, with the row's dimensions put
+    in.  Vocabulary and tying are the row's own.  A row without dimensions is found by name.
     """
 
     def __init__(self, catalog: Catalog, models: Models) -> None:
         self._catalog = catalog
-        self._known = [(entry.name, entry.model) for entry in catalog.models]
+        self._known: list[Known] = [(entry.name, entry.model) for entry in catalog.models]
         for name in models.names:
             try:
                 self._known.append((name, models(name)))
@@ -43,27 +53,42 @@ class Subjects:
     def find(self, name: str, dimensions: Mapping[str, Any] | None) -> ModelSpec:
         """The model of a row; :class:`Inexpressible` where memgui has none like it."""
         dimensions = dimensions or {}
-        stated = {field: dimensions[word] for word, field in _DIMENSIONS if dimensions.get(word)}
+        stated = {field: dimensions[word] for word, field in _DIMENSIONS if _is_count(dimensions.get(word))}
         if "num_hidden_layers" not in stated or "hidden_size" not in stated:
             return self._by_name(name)
-        if dimensions.get("experts"):
+        experts = {field: dimensions[word] for word, field in _EXPERTS if _is_count(dimensions.get(word))}
+        if experts:
             stated.pop("intermediate_size", None)  # a dense layer's, an expert's or a shared expert's
-        alike = [known for known in self._known if _has(known[1], stated)]
-        if not alike:
-            raise Inexpressible("the model's structure is not known")
+        if dimensions.get("kv_lora_rank") or dimensions.get("kv_latent") or dimensions.get("mla"):
+            for field in ("num_key_value_heads", "head_dim"):
+                stated.pop(field, None)  # latent attention has neither in the usual sense
         vocabulary = dimensions.get("vocab")
-        tied = dimensions.get("tied_embeddings", dimensions.get("tied"))
-        found = _most_alike(name, vocabulary, alike)
-        changes: dict[str, Any] = {"name": name}
-        if vocabulary and vocabulary != found.vocab_size:
+        alike = [known for known in self._known if _has(known[1], {**stated, **experts})]
+        if alike:
+            found, changes = _most_alike(name, vocabulary, alike), {}
+        else:
+            found, changes = self._sibling(name, bool(experts)), {**stated, **experts}
+        if vocabulary:
             changes["vocab_size"] = vocabulary
+        tied = dimensions.get("tied_embeddings", dimensions.get("tied"))
         if tied is not None:
             changes["tie_word_embeddings"] = bool(tied)
-        return msgspec.structs.replace(found, **changes)
+        return msgspec.structs.replace(found, **changes, name=name)
+
+    def _sibling(self, name: str, experts: bool) -> ModelSpec:
+        family = _family(name)
+        alike = [
+            known
+            for known in self._known
+            if _family(known[0]) == family and bool(known[1].num_experts) == experts
+        ]
+        if not alike:
+            raise Inexpressible("the model's structure is not known")
+        return _most_alike(name, None, alike)
 
     def _by_name(self, name: str) -> ModelSpec:
-        plain = re.sub(r"\(.*?\)", "", name).strip()
-        for spelling in (name, plain, plain.rpartition("/")[2]):
+        plain = _plain(name)
+        for spelling in (name, plain, plain.partition(" ")[0]):
             try:
                 return self._catalog.model(spelling).model
             except UnknownName:
@@ -71,15 +96,27 @@ class Subjects:
         raise Inexpressible("the model's dimensions are not stated and its name is not known")
 
 
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _plain(name: str) -> str:
+    """A name without its owner and what stands in parentheses."""
+    return re.sub(r"\(.*?\)", "", name).rpartition("/")[2].strip()
+
+
+def _family(name: str) -> str:
+    """A name without its size and what follows it: ``Llama-3.2-3B-Instruct`` is ``llama-3.2``."""
+    return _SIZE.sub("", _plain(name).lower()).removeprefix("meta-")
+
+
 def _has(model: ModelSpec, stated: Mapping[str, Any]) -> bool:
     return all(getattr(model, field) == value for field, value in stated.items())
 
 
-def _most_alike(name: str, vocabulary: int | None, alike: Iterable[tuple[str, ModelSpec]]) -> ModelSpec:
-    def likeness(known: tuple[str, ModelSpec]) -> tuple[bool, float]:
-        title = known[0].rpartition("/")[2].lower()
-        plain = re.sub(r"\(.*?\)", "", name).rpartition("/")[2].strip().lower()
-        same = known[1].vocab_size == vocabulary
-        return same, difflib.SequenceMatcher(None, plain, title).ratio()
+def _most_alike(name: str, vocabulary: int | None, alike: Sequence[Known]) -> ModelSpec:
+    def likeness(known: Known) -> tuple[bool, float]:
+        ratio = difflib.SequenceMatcher(None, _plain(name).lower(), _plain(known[0]).lower()).ratio()
+        return known[1].vocab_size == vocabulary, ratio
 
     return max(alike, key=likeness)[1]

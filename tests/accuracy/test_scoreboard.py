@@ -260,6 +260,16 @@ def test_subjects_are_found_by_dimensions_or_by_name() -> None:
         subjects.find("nothing like it", {"layers": 3, "hidden": 7})
 
 
+def test_a_sibling_lends_its_structure_to_another_size() -> None:
+    catalog = Catalog()
+    subjects = Subjects(catalog, Models({}, catalog))
+    found = subjects.find(
+        "owner/Qwen3-99B-Instruct", {"layers": 7, "hidden": 640, "ffn": 1000, "tied_embeddings": True}
+    )
+    assert (found.num_hidden_layers, found.hidden_size, found.intermediate_size) == (7, 640, 1000)
+    assert (found.qk_norm, found.num_experts, found.tie_word_embeddings) == ("head", 0, True)
+
+
 def test_any_folder_of_these_shapes_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = json.loads((FIGURES / "params.json").read_text("utf-8"))
     one = {"models": {"gpt2": config["models"]["gpt2"], "never heard of": config["models"]["gpt2"]}}

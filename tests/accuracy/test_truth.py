@@ -66,6 +66,15 @@ def test_every_phase_of_dense_decoders_is_within_half_a_percent() -> None:
     assert not far, "\n".join(far)
 
 
+def test_full_and_adapter_training_on_a_real_card_is_within_a_percent() -> None:
+    """An RTX A6000, measured part by part: everything but inference, which ran no generation."""
+    on_card = [row for row in tables()["train/A/one/allocated"].rows if row.note == "RTX A6000"]
+    errors = [abs(row.error) for row in on_card if row.error is not None]
+    assert len(errors) == len(on_card) >= 7, missed(on_card)
+    assert max(errors) <= 1.0, missed(on_card)
+    assert sum(errors) / len(errors) <= 0.3, missed(on_card)
+
+
 def test_the_reference_folder_says_the_same_as_the_figures_here() -> None:
     reference = truth_folder()
     if reference == FIGURES:
