@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-import platform
 import sys
-import tempfile
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 import msgspec
 from PySide6 import __version__ as pyside_version
@@ -16,7 +16,6 @@ from PySide6.QtCore import (
     QLocale,
     QMessageLogContext,
     QObject,
-    QTimer,
     QtMsgType,
     QTranslator,
     qInstallMessageHandler,
@@ -39,13 +38,14 @@ from memgui.gui.context import AppContext
 from memgui.gui.crash import CrashGuard
 from memgui.gui.main_window import MainWindow
 from memgui.gui.theme import Theme
-from memgui.planning.opening import Opened
-from memgui.presets.logs import keep_crash, start_logging, take_crash_report, watch_for_faults
 from memgui.presets.paths import AppPaths
 from memgui.presets.session import Recovery, Session, SessionKeeper
 from memgui.presets.settings import SettingsStore
 from memgui.presets.store import PresetStore
 from memgui.spec import QT_TRANSLATE_NOOP, Message
+
+if TYPE_CHECKING:
+    from memgui.planning.opening import Opened
 
 log = logging.getLogger(__name__)
 
@@ -90,10 +90,14 @@ class Program(QObject):
         self.window = MainWindow(self.context)
         self.autosave.failed.connect(lambda message: library.told.emit(Notice(message, "warning")))
         document.settle()
-        QTimer.singleShot(0, self, lambda: self._look_back(store, recovery))
+        self.window.painted.connect(lambda: self._look_back(store, recovery))
 
     def _look_back(self, store: PresetStore, recovery: Recovery) -> None:
         """Say what the last run and the disk left to say, once the window is there."""
+        from memgui.presets.logs import start_logging, take_crash_report, watch_for_faults
+
+        start_logging(self.paths)
+        log.info("memgui %s, PySide6 %s, Qt %s, %s", __version__, pyside_version, qVersion(), sys.version)
         library = self.context.library
         report = take_crash_report(self.paths)
         watch_for_faults(self.paths)
@@ -117,6 +121,12 @@ class Program(QObject):
         document = self.context.document
         action = (lambda: document.load(_state(lost[0]), lost[0].name)) if lost else None
         library.told.emit(Notice(message, "warning", details, offer, action))
+
+    def keep_crash(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> str:
+        """Keep the report of what nobody caught, for the next start; the report."""
+        from memgui.presets.logs import keep_crash
+
+        return keep_crash(self.paths, kind, error, trace)
 
     def close(self) -> None:
         """Stop what runs aside and keep what is open for the next start."""
@@ -186,13 +196,9 @@ def _application() -> QApplication:
 def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
     """Open the window, on ``content`` if it is given, and stay until it is closed; the exit status."""
     paths = paths or AppPaths.default()
-    start_logging(paths)
-    log.info("memgui %s, PySide6 %s, Qt %s, Python %s", __version__, pyside_version, qVersion(), sys.version)
     app = _application()
     program = Program(app, paths, content)
-    guard = CrashGuard(
-        program.autosave.flush, lambda kind, error, trace: keep_crash(paths, kind, error, trace), program
-    )
+    guard = CrashGuard(program.autosave.flush, program.keep_crash, program)
     guard.install()
     program.window.show()
     status = app.exec()
@@ -203,6 +209,9 @@ def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
 
 def check() -> int:
     """Start the window where no display is needed, run one edit through it, print versions."""
+    import platform
+    import tempfile
+
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     app = _application()
     with tempfile.TemporaryDirectory(prefix="memgui-check-") as home:

@@ -76,11 +76,13 @@ class Catalog:
 
     def first_model(self) -> ModelSpec:
         """The model of the first start."""
-        return self.model(FIRST_MODEL).model
+        # By its exact name: the index of all names, which a search needs, would cost the start 10 ms.
+        return next(entry for entry in self.models if entry.name == FIRST_MODEL).model
 
     def first_scenario(self) -> Scenario:
         """What the first start shows: Llama-3.1-8B, full fine-tuning on one H100."""
-        return Scenario(model=self.first_model(), device=self.device(FIRST_DEVICE).device())
+        device = next(entry for entry in self.devices if entry.name == FIRST_DEVICE)
+        return Scenario(model=self.first_model(), device=device.device())
 
     @cached_property
     def _models(self) -> Index[ModelEntry]:

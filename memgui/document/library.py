@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from PySide6.QtCore import QCoreApplication, QObject, Signal
@@ -17,7 +17,6 @@ from memgui.document.document import Document, State
 from memgui.document.jobs import Jobs
 from memgui.document.notice import Notice
 from memgui.files.bounded import FileFault, display_name
-from memgui.planning.opening import Opened, opened_path, starting_scenario
 from memgui.presets import share
 from memgui.presets.codec import Decoded, Preset
 from memgui.presets.entries import Entry, Layer
@@ -25,6 +24,11 @@ from memgui.presets.recent import with_recent, without_recent
 from memgui.presets.settings import Settings, SettingsStore
 from memgui.presets.store import Deleted, NameTaken, PresetChanged, PresetStore
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario
+
+if TYPE_CHECKING:
+    from memgui.planning.opening import Opened
+
+# What reads other programs' files is imported where it is used: a start that opens none is quicker.
 
 T = TypeVar("T")
 
@@ -80,6 +84,8 @@ class Library(QObject):
 
     def use_model(self, model: ModelSpec) -> None:
         """Put a model into the open scenario."""
+        from memgui.planning.opening import starting_scenario
+
         scenario, told = starting_scenario(self._document.scenario, model)
         text = QCoreApplication.translate("Library", "Model {name}").format(name=model.name)
         self._document.use_model(scenario, text)
@@ -92,6 +98,8 @@ class Library(QObject):
 
     def open_path(self, path: Path) -> None:
         """Open a config.json, a folder with a model, weights or a preset; the reading is done aside."""
+        from memgui.planning.opening import opened_path
+
         self._jobs.run(
             "open",
             lambda job: opened_path(path),
@@ -136,6 +144,8 @@ class Library(QObject):
 
     def open_text(self, text: str) -> bool:
         """Open a preset shared as text; false where the text claims to be none."""
+        from memgui.planning.opening import Opened
+
         if not share.is_text(text):
             return False
         decoded: Decoded | None = self._try(lambda: share.from_text(text))

@@ -64,9 +64,9 @@ class Body(QWidget):
         """Every splitter by the name it is remembered under."""
         return {"main": self.main, "right": self.right, "picture": self.picture}
 
-    def show_presets(self, on: bool) -> None:
-        """Show or hide the panel at the left."""
-        if on and self.presets is None:
+    def show_presets(self, on: bool, *, fill: bool) -> None:
+        """Show or hide the panel at the left; without ``fill`` it may still be empty."""
+        if on and fill and self.presets is None:
             self.presets = self._make_presets(self._slot)
             column = QVBoxLayout(self._slot)
             column.setContentsMargins(0, 0, 0, 0)

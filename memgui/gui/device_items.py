@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 
 from memgui.catalog import Catalog, DeviceEntry
 from memgui.gui.numbers import Numbers
-from memgui.gui.search_popup import Item
+from memgui.gui.search_item import Item
 
 translate = QCoreApplication.translate
 

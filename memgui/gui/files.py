@@ -12,9 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from memgui.document.notice import Notice
 from memgui.gui.context import AppContext
 from memgui.gui.name_bar import NameBar
-from memgui.planning.as_text import as_csv, as_lines, as_markdown
 from memgui.presets.codec import SUFFIX
-from memgui.presets.logs import diagnostics
 from memgui.spec import QT_TRANSLATE_NOOP, Message
 
 
@@ -107,18 +105,24 @@ class Files(QObject):
 
     def copy_verdict(self) -> None:
         """The verdict as one line."""
+        from memgui.planning.as_text import as_lines
+
         estimate = self._context.document.settle().estimate
         if estimate is not None:
             self._copy(as_lines(estimate).splitlines()[0])
 
     def copy_markdown(self) -> None:
         """The breakdown as a Markdown table."""
+        from memgui.planning.as_text import as_markdown
+
         estimate = self._context.document.settle().estimate
         if estimate is not None:
             self._copy(as_markdown(estimate))
 
     def copy_csv(self) -> None:
         """Every node of the breakdown as CSV."""
+        from memgui.planning.as_text import as_csv
+
         estimate = self._context.document.settle().estimate
         if estimate is not None:
             self._copy(as_csv(estimate))
@@ -129,6 +133,8 @@ class Files(QObject):
 
     def copy_diagnostics(self) -> None:
         """Versions, paths and the log's end, for a report."""
+        from memgui.presets.logs import diagnostics
+
         screen = self._window.screen()
         more = {
             "Qt platform": QGuiApplication.platformName(),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
     QDropEvent,
     QGuiApplication,
     QKeyEvent,
+    QPaintEvent,
     QResizeEvent,
     QShowEvent,
 )
@@ -26,7 +28,6 @@ from memgui.gui.device_items import device_search
 from memgui.gui.files import Files
 from memgui.gui.form.form import OPEN_AT_FIRST, Form
 from memgui.gui.menus import fill_menus
-from memgui.gui.model_picker import ModelPicker
 from memgui.gui.name_bar import NameBar
 from memgui.gui.notice_bar import NoticeBar
 from memgui.gui.numbers import Numbers
@@ -36,6 +37,9 @@ from memgui.gui.theme import Look, menu_sheet
 from memgui.gui.toolbar import Toolbar
 from memgui.gui.window_state import WindowState
 
+if TYPE_CHECKING:
+    from memgui.gui.model_picker import ModelPicker
+
 SIZE = (1280, 800)
 SMALLEST = (1024, 660)
 """Below this (13 px body) the inside scrolls."""
@@ -43,6 +47,9 @@ SMALLEST = (1024, 660)
 
 class MainWindow(QMainWindow):
     """Composes; the arithmetic is the estimator's, the files are the library's."""
+
+    painted = Signal()
+    """The window has been painted for the first time; what can wait begins now."""
 
     def __init__(self, context: AppContext) -> None:
         super().__init__()
@@ -62,6 +69,7 @@ class MainWindow(QMainWindow):
         self._picker: ModelPicker | None = None
         self._narrow: bool | None = None
         self._shown_before = False
+        self._painted_before = False
         self._lay_out()
         fill_menus(self.menuBar(), self.actions_)
         self._dress_menus()
@@ -154,6 +162,8 @@ class MainWindow(QMainWindow):
 
     def open_model_picker(self) -> None:
         """Search models over the toolbar's field."""
+        from memgui.gui.model_picker import ModelPicker
+
         if self._picker is None:
             numbers = Numbers.of(self.context.view.view)
             self._picker = ModelPicker(self.context.library, numbers, self)
@@ -184,12 +194,22 @@ class MainWindow(QMainWindow):
         from memgui.gui.presets_dock import PresetsDock
 
         dock = PresetsDock(self.context.library, self.context.document, self.actions_, parent)
-        QTimer.singleShot(0, dock, dock.fill)
+        dock.fill()
         return dock
 
     def _show_presets(self, on: bool) -> None:
-        self.body.show_presets(on)
+        self.body.show_presets(on, fill=self._painted_before)
         self.toolbar.presets.setVisible(not on)
+
+    def _first_painted(self) -> None:
+        self._show_presets(self.actions_.show_presets.isChecked())
+        self.painted.emit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._painted_before:
+            self._painted_before = True
+            QTimer.singleShot(0, self, self._first_painted)
 
     def _section_toggled(self) -> None:
         opened = tuple(key for key, section in self.form.sections.items() if section.is_open)

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QWidget
 from memgui.catalog import ModelEntry
 from memgui.document.library import Library
 from memgui.gui.numbers import Numbers
-from memgui.gui.search_popup import Item, SearchPopup
+from memgui.gui.search_item import Item
+from memgui.gui.search_popup import SearchPopup
 from memgui.presets.entries import Entry, State
 
 translate = QCoreApplication.translate

@@ -35,10 +35,7 @@ class NoticeBar(QWidget):
         self._action.clicked.connect(self._act)
         self._close = ToolButton("close", self.tr("Close the message"), self)
         self._close.clicked.connect(self.dismiss)
-        self._details = QPlainTextEdit(self)
-        self._details.setReadOnly(True)
-        self._details.setAccessibleName(self.tr("Details"))
-        self._details.hide()
+        self._details: QPlainTextEdit | None = None
         look = Look.of(self)
         line = QHBoxLayout()
         line.setSpacing(look.px(8))
@@ -46,12 +43,10 @@ class NoticeBar(QWidget):
         line.addWidget(self._details_button)
         line.addWidget(self._action)
         line.addWidget(self._close)
-        column = QVBoxLayout(self)
+        self._column = column = QVBoxLayout(self)
         column.setContentsMargins(look.px(44), look.px(6), look.px(12), look.px(7))
         column.setSpacing(look.px(6))
         column.addLayout(line)
-        column.addWidget(self._details)
-        self._details.setFixedHeight(look.px(96))
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(STAYS_MS)
@@ -84,7 +79,6 @@ class NoticeBar(QWidget):
         self._action.updateGeometry()
         self._details_button.setVisible(bool(notice.details))
         self._details_button.setChecked(False)
-        self._details.setPlainText("\n".join(message_text(message) for message in notice.details))
         self.show()
         self.update()
         if notice.severity == "info" and notice.action is None and not notice.details:
@@ -104,7 +98,20 @@ class NoticeBar(QWidget):
         if notice is not None and notice.action is not None:
             notice.action()
 
+    @property
+    def details(self) -> str:
+        """The details shown now; empty while nobody asked for them."""
+        return self._details.toPlainText() if self._details is not None and self._details.isVisible() else ""
+
     def _show_details(self, on: bool) -> None:
+        if self._details is None:
+            self._details = QPlainTextEdit(self)
+            self._details.setReadOnly(True)
+            self._details.setAccessibleName(self.tr("Details"))
+            self._details.setFixedHeight(Look.of(self).px(96))
+            self._column.addWidget(self._details)
+        details = self._notice.details if self._notice is not None else ()
+        self._details.setPlainText("\n".join(message_text(message) for message in details))
         self._details.setVisible(on)
         if on:
             self._timer.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import (
@@ -33,23 +32,10 @@ from PySide6.QtWidgets import (
 )
 
 from memgui.gui.controls import LineEdit, slim
+from memgui.gui.search_item import Item
 from memgui.gui.theme import Look, Role
 
 Index = QModelIndex | QPersistentModelIndex
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One row: ``title``, a secondary ``note`` at its right, ``details`` shown beside the list.
-
-    ``group`` is a heading shown before the first row of each group.
-    """
-
-    title: str
-    note: str = ""
-    details: str = ""
-    value: Any = None
-    group: str = ""
 
 
 class _Rows(QAbstractListModel):

@@ -44,12 +44,11 @@ def test_a_way_back_is_one_press(qtbot: QtBot) -> None:
 def test_details_are_shown_when_asked_for(qtbot: QtBot) -> None:
     made = bar(qtbot)
     made.show_notice(Notice(Message("Open."), "warning", (Message("One."), Message("Two."))))
-    assert not made._details.isVisible()
+    assert made.details == ""
     QTest.mouseClick(made._details_button, Qt.MouseButton.LeftButton)
-    assert made._details.toPlainText() == "One.\nTwo."
-    assert made._details.isVisible()
+    assert made.details == "One.\nTwo."
     made.show_notice(Notice(Message("Next."), "error"))
-    assert not made._details.isVisible()
+    assert made.details == ""
     assert not made._details_button.isVisible()
 
 

@@ -4,7 +4,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from memgui.gui.search_popup import Item, SearchPopup
+from memgui.gui.search_item import Item
+from memgui.gui.search_popup import SearchPopup
 
 WORDS = ("alpha", "beta", "gamma", "gamut")
 

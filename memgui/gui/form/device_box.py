@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from memgui.gui.controls import ComboBox
-from memgui.gui.search_popup import Item, SearchPopup
+from memgui.gui.search_item import Item
 from memgui.gui.theme import Look
 from memgui.spec import Device
 from memgui.spec.fields import Field
+
+if TYPE_CHECKING:
+    from memgui.gui.search_popup import SearchPopup
 
 
 class DeviceBox(ComboBox):
@@ -44,6 +48,8 @@ class DeviceBox(ComboBox):
             self.setItemText(0, value)
 
     def showPopup(self) -> None:
+        from memgui.gui.search_popup import SearchPopup
+
         if self._popup is None:
             self._popup = SearchPopup(self._found, self.tr("Search devices"), self)
             self._popup.chosen.connect(self._chosen)

@@ -18,7 +18,7 @@ from memgui.gui.form.device_box import DeviceBox
 from memgui.gui.form.row import Row
 from memgui.gui.form.section import Section
 from memgui.gui.numbers import Numbers
-from memgui.gui.search_popup import Item
+from memgui.gui.search_item import Item
 from memgui.gui.texts import field_text, label
 from memgui.gui.theme import Look
 from memgui.spec import Device, Issue

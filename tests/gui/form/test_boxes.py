@@ -6,7 +6,7 @@ from pytestqt.qtbot import QtBot
 from memgui.gui.form.choice_box import ChoiceBox, FlagBox
 from memgui.gui.form.device_box import DeviceBox
 from memgui.gui.form.text_box import TextBox
-from memgui.gui.search_popup import Item
+from memgui.gui.search_item import Item
 from memgui.spec import Device
 from memgui.spec.fields import BY_PATH
 
