@@ -169,27 +169,30 @@ def _saved(tensors: Iterable[Tensor]) -> list[Tensor]:
 
 def _step(run: TrainingRun, *, states: bool) -> StepFigures:
     a = run.account
-    start = run.base(states=states, gradients=False).bytes
+    stay = states and run.gradients_stay
+    start = run.base(states=states, gradients=stay).bytes
     done = run.base(states=True, gradients=True).bytes
     phases: dict[str, int] = {}
     operators: dict[str, str] = {}
-    for accumulate in (False, True) if run.accumulates else (False,):
-        suffix = "2" if accumulate else ""
-        base = start + (a.gradient_bytes if accumulate else 0)
+    for further in (False, True) if run.accumulates else (False,):
+        suffix = "2" if further else ""
+        accumulate = further or stay
+        base = start + (a.gradient_bytes if further and not stay else 0)
         walk = run.walk(accumulate=accumulate)
         for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
             phases[phase + suffix], operators[phase + suffix] = _highest(run, base, points)
     if run.scenario.training.gradient_clipping:
-        phases["clip"], operators["clip"] = start + a.gradient_bytes + a.clip_bytes, CLIP
+        full = run.base(states=states, gradients=True).bytes
+        phases["clip"], operators["clip"] = full + a.clip_bytes, CLIP
     phases["optimizer"], operators["optimizer"] = done + a.step_bytes, run.stepper()
     return StepFigures(
         start=start,
-        after_forward=start + run.walk(accumulate=False).after_forward(),
-        after_backward=start + a.gradient_bytes,
+        after_forward=start + run.walk(accumulate=stay).after_forward(),
+        after_backward=start + (0 if stay else a.gradient_bytes),
         grad_bytes=a.gradient_bytes,
         after_step=done,
         optimizer_state_bytes=a.state_bytes,
-        after_zero_grad=done - a.gradient_bytes,
+        after_zero_grad=done - (0 if run.gradients_stay else a.gradient_bytes),
         phases=phases,
         operators=operators,
     )

@@ -59,10 +59,14 @@ class Program:
         grad = self._layers(out)
         self.tail = self._block("tail", lambda t: tail(t, context, t.input(out.dims, out.width, grad)))
         saved = {root for kind in self.kinds for block in kind.blocks for root in block.ambient}
-        held = self.stem.tape.held
-        self.shared = Group(held)
-        self.shared_saved = Group(tensor for tensor in held if tensor in saved)
-        self.shared_unsaved = Group(tensor for tensor in held if tensor not in saved)
+        shared, held = self.stem.tape.shared, self.stem.tape.held
+        kept = shared if options.checkpointing == "full" else [one for one in shared if one in saved]
+        self.holds_embedding = out.root in held
+        """whether the model's code refers to the first layer's input until all layers are done"""
+        self.shared_kept = Group(kept)
+        """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
+        self.locals = Group(one for one in held if one not in kept and one is not out.root)
+        """what dies when the model has returned"""
 
     def _block(self, key: str, write: Callable[[Tape], Tensor]) -> Block:
         o = self.options

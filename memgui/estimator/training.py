@@ -40,6 +40,7 @@ class TrainingRun(Run):
         self.values = monomial_values(scenario, program, TRAINING)
         self.numbers = Bytes(self.values)
         self.accumulates = training.gradient_accumulation_steps > 1
+        self.gradients_stay = not training.zero_grad_set_to_none
         self.tokens = training.micro_batch_size * training.sequence_length
         self._walks: dict[bool, Walk[int]] = {}
 
@@ -105,7 +106,7 @@ class TrainingRun(Run):
         )
 
     def peak(self) -> Found:
-        accumulate = self.accumulates
+        accumulate = self.accumulates or self.gradients_stay
         walk = self.walk(accumulate=accumulate)
         best = at = offset = -1
         in_forward = True
@@ -120,7 +121,7 @@ class TrainingRun(Run):
             step = Amount({"temporary": a.step_bytes}, 0)
             stage = "optimizer"
             return Found(f"step2.{stage}", stage, STEADY[stage], base, step, {}, -1, self.stepper())
-        return self._found(in_forward, at, offset)
+        return self._found(in_forward, at, offset, accumulate)
 
     def stepper(self) -> str:
         """The operator at the optimizer's peak."""
@@ -128,8 +129,7 @@ class TrainingRun(Run):
         implementation = training.optimizer_implementation
         return OPTIMIZERS[training.optimizer].operators.get(implementation, "")
 
-    def _found(self, forward: bool, at: int, offset: int) -> Found:
-        accumulate = self.accumulates
+    def _found(self, forward: bool, at: int, offset: int, accumulate: bool) -> Found:
         walk = self.contents(accumulate=accumulate)
         point = next(islice(walk.forward() if forward else walk.backward(), at, None))
         bag = walk.m.copy(point.amount())
@@ -137,11 +137,13 @@ class TrainingRun(Run):
             bag = walk.m.add(bag, point.slope(), offset)
         stage = f"{'forward' if forward else 'backward'}.{point.key}"
         layer = point.start + offset * point.step if point.key == "layer" else -1
-        key = f"{'step2.micro2' if accumulate else 'step2'}.{stage}" + (f".{layer}" if layer >= 0 else "")
+        key = f"{'step2.micro2' if self.accumulates else 'step2'}.{stage}" + (
+            f".{layer}" if layer >= 0 else ""
+        )
         return Found(
             key,
             stage,
-            (FURTHER if accumulate else STEADY)[stage],
+            (FURTHER if self.accumulates else STEADY)[stage],
             self.base(states=True, gradients=accumulate),
             amount_of(bag, self.numbers),
             bag,
@@ -159,10 +161,11 @@ class TrainingRun(Run):
 
     def _step(self, step: str, labels: dict[str, str], overhead: Overhead) -> Iterator[Moment]:
         states = step == "step2"
+        stay = states and self.gradients_stay
         make = partial(moment, overhead=overhead)
-        start = self.base(states=states, gradients=False)
+        start = self.base(states=states, gradients=stay)
         yield make(f"{step}.start", "start", labels["start"], start)
-        yield from self._micro_batch(step, labels, start, overhead, accumulate=False)
+        yield from self._micro_batch(step, labels, start, overhead, accumulate=stay)
         full = self.base(states=states, gradients=True)
         yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], full)
         if self.accumulates:
@@ -177,7 +180,7 @@ class TrainingRun(Run):
         stage = "optimizer"
         yield make(f"{step}.{stage}", stage, labels[stage], stepping.plus(temporary), operator=self.stepper())
         yield make(f"{step}.after_step", "after_step", labels["after_step"], stepping)
-        rest = self.base(states=True, gradients=False)
+        rest = self.base(states=True, gradients=self.gradients_stay)
         yield make(f"{step}.after_zero_grad", "after_zero_grad", labels["after_zero_grad"], rest)
 
     def _micro_batch(

@@ -94,16 +94,34 @@ class Walk(Generic[N]):
         live = m.add(m.nothing(), m.end(stem.running, stem.sort_running))
         live = m.add(live, m.group(stem.output, stem.sort_running), -1)
         index = 0
-        for kind, count in self.program.runs:
+        embedded = self._embedding_held()
+        for kind, count in self._runs_forward():
+            if index == 1:
+                live = m.add(live, embedded)
             yield self._layers(kind, count, index, 1, live, self._inside_forward)
             live = m.add(live, self._left_forward(kind), count)
             index += count
-        if not self.checkpointing:  # the model returns: what it alone referred to dies
-            live = m.add(live, m.group(self.program.shared_unsaved, stem.sort_running), -1)
+        if index > 1:
+            live = m.add(live, embedded, -1)
+        # The model returns: what it alone referred to dies.
+        live = m.add(live, m.group(self.program.locals, stem.sort_running), -1)
         live = m.add(live, m.group(tail.input, tail.sort_running))
         yield self._single(
             "loss", tail.running, lambda: m.add(m.copy(live), m.peak(tail.running, tail.sort_running))
         )
+
+    def _runs_forward(self) -> list[tuple[Kind, int]]:
+        """The runs, the first layer apart: after it the model's own reference to its input counts."""
+        (kind, count), *rest = self.program.runs
+        return [(kind, 1), (kind, count - 1), *rest] if count > 1 else [(kind, count), *rest]
+
+    def _embedding_held(self) -> N:
+        """The first layer's input where only the model's code refers to it while further layers run."""
+        stem = self.program.stem
+        first = self.program.runs[0][0].blocks[0]
+        if not self.program.holds_embedding or first.carried or self.checkpointing:
+            return self.m.nothing()
+        return self.m.add(self.m.nothing(), self.m.group(stem.output, stem.sort_passing))
 
     def _single(self, key: str, events: Events, amount: Callable[[], N], *, back: bool = False) -> Point[N]:
         return Point(key, amount, self.m.nothing, lambda: Place(events, None, back))
@@ -198,8 +216,7 @@ class Walk(Generic[N]):
         m, program = self.m, self.program
         stem, tail = program.stem, program.tail
         live = m.add(m.nothing(), m.group(stem.kept, stem.sort_running))
-        shared = program.shared if self.checkpointing else program.shared_saved
-        live = m.add(live, m.group(shared, stem.sort_input))
+        live = m.add(live, m.group(program.shared_kept, stem.sort_input))
         for kind, count in program.runs:
             live = m.add(live, self.kept(kind), count)
         live = m.add(live, m.group(tail.kept, tail.sort_running))
@@ -237,8 +254,7 @@ class Walk(Generic[N]):
             yield self._layers(kind, count, index + count - 1, -1, live, self._inside_backward)
             live = m.add(live, self.kept(kind), 1 - count)
             live = m.add(live, self._left_back(kind), count)
-        shared = program.shared if self.checkpointing else program.shared_saved
-        live = m.add(live, m.group(shared, stem.sort_input), -1)
+        live = m.add(live, m.group(program.shared_kept, stem.sort_input), -1)
         if stem.tape.out is not None and stem.tape.out.grad:
             back = stem.back(accumulate=self.accumulate)
             sort = self._sort_back(stem)

@@ -39,6 +39,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     padding_mask: bool = False
     use_cache: bool = False
     gradient_clipping: bool = False
+    zero_grad_set_to_none: bool = True
     keep_outputs: bool = True
     implementation: str = "transformers"
     dropout: float | None = None

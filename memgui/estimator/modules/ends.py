@@ -20,6 +20,7 @@ def stem(t: Tape, c: Context) -> Tensor:
     table = c.table = t.parameter("embed_tokens.weight", ("V", narrow), o.width, o.base_trained, "vocabulary")
     table.tied = m.tie_word_embeddings and table.grad
     x = op.embedding(t, ids, table, "embedded tokens", ("b", c.queries, narrow))
+    t.hold(x)  # the model's code refers to its embeddings until all layers are done
     if m.position_embedding == "learned":
         x = _positions(t, c, x)
     elif m.embedding_size:
@@ -47,7 +48,7 @@ def _positions(t: Tape, c: Context, x: Tensor) -> Tensor:
     positions = t.tensor("position ids", (rows, c.queries), INT64)
     t.run("arange", (), (positions,), (), ())
     if counted:
-        t.hold(positions)
+        t.share(positions)
         positions = op.shift(t, positions)
     table = t.parameter(
         "embed_positions.weight", ("P", "h"), o.width, o.base_trained, part="position_embedding"
@@ -56,7 +57,8 @@ def _positions(t: Tape, c: Context, x: Tensor) -> Tensor:
         x = _project_in(t, c, x)
     where = op.embedding(t, positions, table, "embedded positions", (rows, c.queries, "h"))
     y = op.add(t, x, where, "embedded") if counted else op.add_broadcast(t, x, where, "embedded")
-    t.use(x, where, positions)
+    t.hold(where)
+    t.use(positions)
     return y
 
 
@@ -69,7 +71,7 @@ def _rotary(t: Tape, c: Context, width: int) -> None:
     t.run("cat", (positions,), (angles,), (), ())
     c.cos, c.sin = (_table(t, angles, name, width) for name in ("cos", "sin"))
     t.use(angles)
-    t.hold(positions, c.cos, c.sin)
+    t.share(positions, c.cos, c.sin)
     for _ in range(2):  # inv_freq and the copy that rotary schemes with scaling start from
         t.buffer("inv_freq", ("d",), FP32 // 2)
 
@@ -91,7 +93,7 @@ def _mask(t: Tape, c: Context, width: int) -> None:
     else:
         return
     t.run("mask", (), (c.mask,), (), ())
-    t.hold(c.mask)
+    t.share(c.mask)
 
 
 def tail(t: Tape, c: Context, x: Tensor) -> Tensor:

@@ -71,6 +71,7 @@ def _eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, *, grouped: boo
     plain = not m.softmax_in_fp32
     probabilities = op.softmax(t, weights, 0 if plain else FP32)
     probabilities = op.cast(t, probabilities, v.width if plain else q.width)
+    t.use(weights)
     probabilities = op.dropout(t, probabilities, o.attention_dropout)
     out = _weighted(t, c, probabilities, value, copied=grouped)
     t.use(key, value)

@@ -359,6 +359,19 @@ FIELDS: tuple[Field, ...] = (
         applies=detailed,
     ),
     Field(
+        "training.zero_grad_set_to_none",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Gradients freed"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "zero_grad() frees the gradients, as PyTorch does unless told otherwise; "
+            "else they stay from step to step.",
+        ),
+        section="workload",
+        advanced=True,
+        applies=detailed,
+    ),
+    Field(
         "training.keep_outputs",
         Kind.FLAG,
         QT_TRANSLATE_NOOP("fields", "Outputs kept"),
