@@ -14,7 +14,7 @@ open: a size is ``coefficient x product of open symbols``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 Dims = tuple[int | str, ...]
 
@@ -129,10 +129,11 @@ class Parameter(Tensor):
     """A weight: ``cut`` says what splits it (``column``, ``row``, ``vocabulary``, ``expert``, or nothing).
 
     ``format`` is the number format it is stored in where that is not ``width`` bytes per element;
-    ``tied`` marks a weight used in more than one place; ``copy`` is autocast's copy of it.
+    ``tied`` marks a weight used in more than one place, ``waiting`` holds the gradient that came first;
+    ``copy`` is autocast's copy of it.
     """
 
-    __slots__ = ("copy", "cut", "elements", "format", "tied")
+    __slots__ = ("copy", "cut", "elements", "format", "tied", "waiting")
 
     def __init__(
         self, name: str, dims: Dims, width: int, elements: int, grad: bool, cut: str, number_format: str
@@ -143,6 +144,7 @@ class Parameter(Tensor):
         self.format = number_format
         self.tied = False
         self.copy: Tensor | None = None
+        self.waiting: dict[bool, Any] = {}
 
 
 NEW: Final = 0  # the operator's backward allocates this input's gradient
@@ -224,7 +226,6 @@ class Tape:
         self.replaced: list[Tensor] = []
         self.held: list[Tensor] = []
         self.shared: list[Tensor] = []
-        self.shared: list[Tensor] = []
         self.carried: Tensor | None = None
         self.frees_input = False
         self.out: Tensor | None = None
@@ -300,10 +301,6 @@ class Tape:
     def share(self, *tensors: Tensor) -> None:
         """``tensors`` of the stem are handed to every layer (and so kept by checkpoints)."""
         self.hold(*tensors)
-        self.shared.extend(tensor.root for tensor in tensors)
-
-    def share(self, *tensors: Tensor) -> None:
-        """Later blocks use ``tensors`` too; they live to the end of the model."""
         self.shared.extend(tensor.root for tensor in tensors)
 
     def cache(self, tensor: Tensor) -> None:
