@@ -59,7 +59,7 @@ class Program:
         grad = self._layers(out)
         self.tail = self._block("tail", lambda t: tail(t, context, t.input(out.dims, out.width, grad)))
         saved = {root for kind in self.kinds for block in kind.blocks for root in block.ambient}
-        shared, held = self.stem.tape.shared, self.stem.tape.held
+        shared, held = self.stem.tape.handed_out, self.stem.tape.held
         kept = shared if options.checkpointing == "full" else [one for one in shared if one in saved]
         self.holds_embedding = out.root in held
         """whether the model's code refers to the first layer's input until all layers are done"""

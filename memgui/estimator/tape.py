@@ -200,6 +200,7 @@ class Tape:
         "cached",
         "carried",
         "frees_input",
+        "handed_out",
         "held",
         "key",
         "loss",
@@ -209,7 +210,6 @@ class Tape:
         "parameters",
         "part",
         "replaced",
-        "shared",
         "sizes",
         "training",
     )
@@ -225,7 +225,7 @@ class Tape:
         self.cached: list[Tensor] = []
         self.replaced: list[Tensor] = []
         self.held: list[Tensor] = []
-        self.shared: list[Tensor] = []
+        self.handed_out: list[Tensor] = []
         self.carried: Tensor | None = None
         self.frees_input = False
         self.out: Tensor | None = None
@@ -298,10 +298,10 @@ class Tape:
         """Python refers to ``tensors`` until the layer returns (a result that is not used)."""
         self.held.extend(tensor.root for tensor in tensors)
 
-    def share(self, *tensors: Tensor) -> None:
+    def hand_out(self, *tensors: Tensor) -> None:
         """``tensors`` of the stem are handed to every layer (and so kept by checkpoints)."""
         self.hold(*tensors)
-        self.shared.extend(tensor.root for tensor in tensors)
+        self.handed_out.extend(tensor.root for tensor in tensors)
 
     def cache(self, tensor: Tensor) -> None:
         """``tensor`` stays in the cache after the layer."""

@@ -48,7 +48,7 @@ def _positions(t: Tape, c: Context, x: Tensor) -> Tensor:
     positions = t.tensor("position ids", (rows, c.queries), INT64)
     t.run("arange", (), (positions,), (), ())
     if counted:
-        t.share(positions)
+        t.hand_out(positions)
         positions = op.shift(t, positions)
     table = t.parameter(
         "embed_positions.weight", ("P", "h"), o.width, o.base_trained, part="position_embedding"
@@ -71,7 +71,7 @@ def _rotary(t: Tape, c: Context, width: int) -> None:
     t.run("cat", (positions,), (angles,), (), ())
     c.cos, c.sin = (_table(t, angles, name, width) for name in ("cos", "sin"))
     t.use(angles)
-    t.share(positions, c.cos, c.sin)
+    t.hand_out(positions, c.cos, c.sin)
     for _ in range(2):  # inv_freq and the copy that rotary schemes with scaling start from
         t.buffer("inv_freq", ("d",), FP32 // 2)
 
@@ -93,7 +93,7 @@ def _mask(t: Tape, c: Context, width: int) -> None:
     else:
         return
     t.run("mask", (), (c.mask,), (), ())
-    t.share(c.mask)
+    t.hand_out(c.mask)
 
 
 def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
