@@ -1,0 +1,41 @@
+"""``python -m tests.benchmarks [--json]``: prints one object of figures, in under 50 seconds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import Any
+
+from memgui.catalog import Catalog
+from tests.benchmarks.editing import EDITS, editing
+from tests.benchmarks.estimating import estimating
+from tests.benchmarks.reading import reading
+from tests.benchmarks.starting import ROUNDS, starting
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--quick", action="store_true", help="few rounds: do they run at all?")
+    options = parser.parse_args(argv)
+    start = time.monotonic()
+    rounds, edits = (1, 20) if options.quick else (ROUNDS, EDITS)
+    figures: dict[str, Any] = {
+        **starting(rounds),
+        **editing(edits),
+        **estimating(Catalog()),
+        **reading(),
+    }
+    figures["seconds"] = time.monotonic() - start
+    if options.json:
+        print(json.dumps(figures, indent=1))
+    else:
+        for name, value in figures.items():
+            print(f"{name}: {value:.4g}" if isinstance(value, float) else f"{name}: {value}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

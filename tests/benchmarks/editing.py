@@ -1,0 +1,120 @@
+"""From an edit to the repainted window: one running window at 1280x800, every panel in sight."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtWidgets import QApplication
+
+from memgui.document.document import Document
+from memgui.spec import get
+
+EDITS = 2000
+PATIENCE_S = 2.0
+
+
+class Clock(QObject):
+    """Tells whether the window was painted since the newest result came out.
+
+    It looks at the window's own events alone: everything that changed is painted within one
+    UpdateRequest of the window, and a filter on every widget would be measured with it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fresh = False
+        self.painted = False
+
+    def reset(self) -> None:
+        """Wait for the next result."""
+        self.fresh = self.painted = False
+
+    def set_result(self, _: object) -> None:
+        """The result is there; what is painted from now on shows it."""
+        self.fresh = True
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if self.fresh and event.type() == QEvent.Type.UpdateRequest:
+            self.painted = True
+        return False
+
+
+def edits() -> Iterator[tuple[str, Any]]:
+    """What a person turns: lengths and batches most of the time, now and then a choice."""
+    batches = cycle(range(1, 33))
+    lengths = cycle(range(512, 8192, 96))
+    layers = cycle(range(16, 48))
+    choices = cycle(
+        (
+            ("training.precision", "bf16_mixed"),
+            ("training.activation_checkpointing", "full"),
+            ("training.optimizer_implementation", "foreach"),
+            ("training.precision", "bf16"),
+            ("training.activation_checkpointing", "none"),
+            ("training.optimizer_implementation", "fused"),
+        )
+    )
+    while True:
+        for _ in range(4):
+            yield "training.micro_batch_size", next(batches)
+            yield "training.sequence_length", next(lengths)
+        yield "model.num_hidden_layers", next(layers)
+        yield next(choices)
+
+
+def editing(count: int = EDITS) -> dict[str, float]:
+    """``edit_to_paint_ms_p50`` and ``edit_to_paint_ms_p99`` over ``count`` edits."""
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from memgui.app import Program
+    from memgui.presets.paths import AppPaths
+
+    existing = QApplication.instance()
+    app = existing if isinstance(existing, QApplication) else QApplication(["memgui"])
+    with tempfile.TemporaryDirectory(prefix="memgui-benchmark-") as home:
+        program = Program(app, AppPaths.default(Path(home)))
+        window = program.window
+        window.resize(1280, 800)
+        window.show()
+        _settle(app, 0.5)
+        document = program.context.document
+        clock = Clock()
+        window.installEventFilter(clock)
+        document.result.connect(clock.set_result)
+        turns = ((path, value) for path, value in edits() if get(document.scenario, path) != value)
+        timed = [_one(app, document, clock, path, value) for path, value in islice(turns, count)]
+        window.removeEventFilter(clock)
+        window.close()
+        program.close()
+        _settle(app, 0.1)
+    timed.sort()
+    return {
+        "edit_to_paint_ms_p50": timed[len(timed) // 2],
+        "edit_to_paint_ms_p99": timed[min(len(timed) - 1, len(timed) * 99 // 100)],
+        "edit_to_paint_ms_worst": timed[-1],
+    }
+
+
+def _one(app: QApplication, document: Document, clock: Clock, path: str, value: Any) -> float:
+    """Milliseconds from one edit to the end of the turn in which the new figures were painted."""
+    clock.reset()
+    limit = time.monotonic() + PATIENCE_S
+    start = time.perf_counter_ns()
+    document.edit(path, value)
+    while not clock.painted:
+        app.processEvents()
+        if time.monotonic() > limit:
+            raise RuntimeError(f"no picture came after {path} = {value!r}")
+    return (time.perf_counter_ns() - start) / 1e6
+
+
+def _settle(app: QApplication, seconds: float) -> None:
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        app.processEvents()

@@ -1,0 +1,117 @@
+"""How long one ``estimate()`` takes: with what earlier calls left behind, and with nothing of it."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from memgui.catalog import Catalog
+from memgui.estimator import estimate
+from memgui.spec import Scenario, replace
+
+WARM_CALLS = 400
+COLD_CALLS = 100
+PROCESSES = 5
+
+
+def slowest_scenario(catalog: Catalog) -> Scenario:
+    """The first start's set-up about the catalog model that takes longest when it is new."""
+    base = catalog.first_scenario()
+    timed: list[tuple[float, Scenario]] = []
+    for entry in catalog.models:
+        scenario = _sized(replace(base, "model", entry.model))
+        first = _milliseconds(lambda scenario=scenario: estimate(scenario))  # type: ignore[misc]
+        if estimate(scenario).verdict.kind != "unknown":
+            timed.append((first, scenario))
+    slowest = sorted(timed, key=lambda pair: pair[0], reverse=True)[:8]
+    return max(slowest, key=lambda pair: statistics.median(_warm(pair[1], 20)))[1]
+
+
+def _sized(scenario: Scenario) -> Scenario:
+    longest = scenario.model.max_position_embeddings or scenario.training.sequence_length
+    return replace(scenario, "training.sequence_length", min(longest, scenario.training.sequence_length))
+
+
+def estimating(catalog: Catalog) -> dict[str, float | str]:
+    """``estimate_ms_p50``, ``estimate_cold_ms_p50`` and the model they are of."""
+    scenario = slowest_scenario(catalog)
+    return {
+        "estimate_model": scenario.model.name,
+        "estimate_ms_p50": statistics.median(_warm(scenario, WARM_CALLS)),
+        "estimate_cold_ms_p50": statistics.median(_cold(scenario, COLD_CALLS)),
+        "estimate_new_process_ms_p50": statistics.median(_new_process(scenario.model.name)),
+    }
+
+
+def _warm(scenario: Scenario, calls: int) -> list[float]:
+    """Milliseconds of each call, a workload field changed before it."""
+    lengths = range(1, scenario.training.sequence_length + 1)
+    scenarios = [
+        replace(
+            replace(scenario, "training.micro_batch_size", 1 + call % 7),
+            "training.sequence_length",
+            lengths[-1 - call % len(lengths)],
+        )
+        for call in range(calls)
+    ]
+    estimate(scenarios[0])
+    gc.collect()
+    return [_milliseconds(lambda one=one: estimate(one)) for one in scenarios]  # type: ignore[misc]
+
+
+def _milliseconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter_ns()
+    run()
+    return (time.perf_counter_ns() - start) / 1e6
+
+
+def _cold(scenario: Scenario, calls: int) -> list[float]:
+    """Milliseconds of each call with nothing remembered from earlier ones."""
+    timed = []
+    for _ in range(calls):
+        forget()
+        timed.append(_milliseconds(lambda: estimate(scenario)))
+    return timed
+
+
+def forget() -> None:
+    """Empty every ``functools`` cache of memgui's modules."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("memgui."):
+            for value in vars(module).values():
+                clear = getattr(value, "cache_clear", None)
+                if callable(clear):
+                    clear()
+
+
+_NEW_PROCESS = """
+import sys, time
+from memgui.catalog import Catalog
+from memgui.estimator import estimate
+from memgui.spec import replace
+from tests.benchmarks.estimating import _sized
+catalog = Catalog()
+base = catalog.first_scenario()
+# modules that the estimator imports when first called belong to the start, not to the call
+estimate(replace(base, "training.sequence_length", 8))
+scenario = _sized(replace(base, "model", catalog.model(sys.argv[1]).model))
+start = time.perf_counter_ns()
+estimate(scenario)
+print((time.perf_counter_ns() - start) / 1e6)
+"""
+
+
+def _new_process(model: str) -> list[float]:
+    """Milliseconds of a model's estimate in a process of its own that has estimated another model once."""
+    return [
+        float(
+            subprocess.run(
+                [sys.executable, "-c", _NEW_PROCESS, model], capture_output=True, text=True, check=True
+            ).stdout
+        )
+        for _ in range(PROCESSES)
+    ]

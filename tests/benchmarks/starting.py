@@ -1,0 +1,116 @@
+"""From process start to the first picture, and what the process holds then, over a bare window's own."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROUNDS = 5
+
+_BARE = """
+import sys
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication, QMainWindow
+from tests.benchmarks.starting import report
+
+class Window(QMainWindow):
+    def paintEvent(self, event):
+        super().paintEvent(event)
+        QTimer.singleShot(0, painted)
+
+def painted():
+    report()
+    app.quit()
+
+app = QApplication(sys.argv)
+window = Window()
+window.resize(1280, 800)
+window.show()
+app.exec()
+"""
+
+
+_MEMGUI = """
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+from memgui.gui.donut.widget import Donut
+from tests.benchmarks.starting import report
+
+paint = Donut.paintEvent
+
+def first_paint(self, event):
+    paint(self, event)
+    Donut.paintEvent = paint
+    QTimer.singleShot(0, painted)
+
+def painted():
+    report()
+    QApplication.closeAllWindows()
+
+Donut.paintEvent = first_paint
+from memgui.cli import main
+raise SystemExit(main([]))
+"""
+
+
+def report() -> None:
+    """Print, in the child, when its first picture stood and the bytes it holds then."""
+    print(time.monotonic(), resident_bytes(), flush=True)
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process; the most it ever had where the system tells no more."""
+    status = Path("/proc/self/status")
+    if status.is_file():
+        line = next(line for line in status.read_text("ascii").splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) * 1024
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def started(code: str) -> tuple[float, int]:
+    """Seconds from the start of a process to its first picture, and its resident bytes then."""
+    with tempfile.TemporaryDirectory() as home:
+        places = {
+            f"XDG_{name}_HOME": f"{home}/{name.lower()}" for name in ("CONFIG", "DATA", "STATE", "CACHE")
+        }
+        environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "HOME": home, **places}
+        start = time.monotonic()
+        ran = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    if ran.returncode != 0 or not ran.stdout.split():
+        raise RuntimeError(ran.stderr or f"no picture came; exit status {ran.returncode}")
+    painted, held = ran.stdout.splitlines()[0].split()
+    return float(painted) - start, int(held)
+
+
+def starting(rounds: int = ROUNDS) -> dict[str, float]:
+    """``start_ratio`` and ``memory_ratio``: memgui over a bare window, turn by turn in the same run."""
+    started(_BARE)
+    started(_MEMGUI)
+    bare, ours = [], []
+    for _ in range(rounds):
+        bare.append(started(_BARE))
+        ours.append(started(_MEMGUI))
+    bare_seconds = statistics.median(seconds for seconds, _ in bare)
+    our_seconds = statistics.median(seconds for seconds, _ in ours)
+    return {
+        "start_seconds": our_seconds,
+        "start_ratio": our_seconds / bare_seconds,
+        "memory_mib": statistics.median(held for _, held in ours) / 2**20,
+        "memory_ratio": statistics.median(held for _, held in ours)
+        / statistics.median(held for _, held in bare),
+    }
