@@ -385,3 +385,27 @@ _CONCEPTS: dict[str, Callable[[Estimate], tuple[Said, ...]]] = {
     "temporary": _temporary,
     "overhead": _overhead,
 }
+
+
+def in_other_words(estimate: Estimate, key: str) -> tuple[tuple[Said, int], ...]:
+    """The same bytes for one of what they grow with: labels and sizes, rounded down to whole bytes."""
+    scenario = estimate.scenario
+    if estimate.method != "detailed" or key not in ("activations", "loss", "kv_cache"):
+        return ()
+    size = estimate.component(key).bytes
+    if not size:
+        return ()
+    if key == "kv_cache":
+        inference = scenario.inference
+        count, length = inference.batch_size, inference.prompt_tokens + inference.generated_tokens
+    elif scenario.task == "training":
+        count, length = scenario.training.micro_batch_size, scenario.training.sequence_length
+    else:
+        return ()
+    told = [
+        (Said(QT_TRANSLATE_NOOP("why", "One token")), size // max(1, count * length)),
+        (Said(QT_TRANSLATE_NOOP("why", "One sequence")), size // max(1, count)),
+    ]
+    if count > 1:
+        told.append((Said(QT_TRANSLATE_NOOP("why", "All {count} sequences"), counts={"count": count}), size))
+    return tuple(told)

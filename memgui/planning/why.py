@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from memgui.estimator.ledger import ledger
 from memgui.estimator.methods import omissions
 from memgui.estimator.result import Estimate, Node, Symbol
-from memgui.planning.concepts import concept
+from memgui.planning.concepts import concept, in_other_words
 from memgui.planning.formula import Kind, Token, operator_text, tokens_of
 from memgui.planning.words import Said, Words
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
@@ -51,6 +51,8 @@ class Explanation:
     assumptions: tuple[Message, ...]
     left_out: tuple[Message, ...]
     parts: tuple[Part, ...]
+    equivalents: tuple[tuple[Said, int], ...] = ()
+    """The same bytes in other words: labels and sizes."""
 
     @property
     def symbols(self) -> dict[str, Symbol]:
@@ -85,7 +87,9 @@ def explain(estimate: Estimate, path: tuple[str, ...]) -> Explanation | None:
         )
     node = nodes[-1]
     derivation = node.derivation
-    is_sum = bool(node.children) and set(derivation.symbols) == {child.key for child in node.children}
+    if len(node.children) == 1 and _is_sum(node):  # its only part's formula is its own
+        derivation = node.children[0].derivation
+    is_sum = derivation is node.derivation and _is_sum(node)
     return Explanation(
         path=path,
         labels=tuple(one.label for one in nodes),
@@ -100,7 +104,13 @@ def explain(estimate: Estimate, path: tuple[str, ...]) -> Explanation | None:
         left_out=left_out,
         parts=tuple(Part(child.key, child.label, child.bytes) for child in node.children if child.bytes)
         or _tensors(estimate, path, node),
+        equivalents=in_other_words(estimate, path[0]) if len(path) == 1 else (),
     )
+
+
+def _is_sum(node: Node) -> bool:
+    """Whether a node's formula says no more than that its parts are added."""
+    return bool(node.children) and set(node.derivation.symbols) == {child.key for child in node.children}
 
 
 def _nodes_on(estimate: Estimate, path: tuple[str, ...]) -> tuple[Node, ...] | None:
@@ -239,6 +249,7 @@ def as_text(explanation: Explanation, words: Words) -> str:
             f"{part_name(part, words)}  {words.size(part.bytes)}  {words.exact(part.bytes)}"
             for part in explanation.parts
         ],
+        [f"{label.text(words)}  {words.size(size)}" for label, size in explanation.equivalents],
         _listed(_LEFT_OUT, explanation.left_out, words),
         _listed(_ASSUMED, explanation.assumptions, words),
         [words.translate("why", _SOURCE).format(source=source_text(explanation, words)), explanation.version],
@@ -262,6 +273,7 @@ def as_markdown(explanation: Explanation, words: Words) -> str:
         ["```", *_formula_lines(explanation, words), "```"],
         [f"- {line}" for line in _legend_lines(explanation, words)],
         parts,
+        [f"- {label.text(words)}: {words.size(size)}" for label, size in explanation.equivalents],
         _listed(_LEFT_OUT, explanation.left_out, words),
         _listed(_ASSUMED, explanation.assumptions, words),
         [f"*{words.translate('why', _SOURCE).format(source=source_text(explanation, words))}*"],

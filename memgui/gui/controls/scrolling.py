@@ -24,6 +24,7 @@ class ScrollBar(QScrollBar):
     def __init__(self, orientation: Qt.Orientation, parent: QWidget | None = None) -> None:
         super().__init__(orientation, parent)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent, False)
 
     def sizeHint(self) -> QSize:
         thick = Look.of(self).px(10)
@@ -31,11 +32,13 @@ class ScrollBar(QScrollBar):
         return QSize(thick, 4 * thick) if upright else QSize(4 * thick, thick)
 
     def _ground(self) -> QColor:
-        """The colour of what is scrolled."""
+        """The colour of what is scrolled; none where that lets its own parent shine through."""
         above = self.parentWidget()
         while above is not None and not isinstance(above, QAbstractScrollArea):
             above = above.parentWidget()
         shown = above.viewport() if above is not None else self
+        if not shown.autoFillBackground():
+            return QColor(0, 0, 0, 0)
         return shown.palette().color(shown.backgroundRole())
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -49,6 +52,8 @@ class ScrollBar(QScrollBar):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), self._ground())
+        if self.maximum() <= self.minimum():
+            return
         painter.setPen(Qt.PenStyle.NoPen)
         touched = self.underMouse() or self.isSliderDown()
         painter.setBrush(look.colours.border if touched else look.colours.disabled)

@@ -109,7 +109,7 @@ class VerdictBand(QWidget):
         details = sentence.detail(result, numbers), sentence.detail(result, numbers, short=True)
         estimate = result.estimate
         count = len(estimate.assumptions) if estimate is not None else 0
-        link = self.tr("%n assumptions", "", count) if count else ""
+        link = sentence.assumptions_text(count) if count else ""
         self._assumptions.setText(link)
         self._assumptions.setVisible(bool(link))
         if (headline, details) != (self._headline, self._details):

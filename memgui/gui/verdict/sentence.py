@@ -139,3 +139,12 @@ def limit_text(estimate: Estimate, numbers: Numbers) -> str:
     """``Limit 79.2 GiB``."""
     template = QCoreApplication.translate("verdict", "Limit {limit}")
     return template.format(limit=numbers.sentence(estimate.verdict.capacity_bytes))
+
+
+def assumptions_text(count: int) -> str:
+    """``4 assumptions``."""
+    if not count:
+        return QCoreApplication.translate("verdict", "No assumptions")
+    if count == 1:
+        return QCoreApplication.translate("verdict", "1 assumption")
+    return QCoreApplication.translate("verdict", "{count} assumptions").format(count=count)

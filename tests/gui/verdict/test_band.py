@@ -176,7 +176,7 @@ def test_words_and_chips_never_overlap(make: Make) -> None:
 def test_assumptions_open_under_their_link(make: Make, qtbot: QtBot) -> None:
     band, _, _ = make()
     band.set_result(fakes.training())
-    assert band._assumptions.text() == "4 assumptions" or "4" in band._assumptions.text()
+    assert band._assumptions.text() == "4 assumptions"
     QTest.mouseClick(band._assumptions, Qt.MouseButton.LeftButton)
     popup = band.findChild(AssumptionsPopup)
     assert popup is not None

@@ -1,0 +1,268 @@
+"""Places the pieces of an explanation: text, formula, numbers with captions, result.
+
+A :class:`Flow` is what :mod:`memgui.gui.why.view` paints and asks for hits; it is made once for an
+explanation and a width.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QTextLayout, QTextOption
+
+from memgui.gui.theme import Look, Role
+from memgui.planning.formula import Kind, Token, operator_text
+from memgui.planning.why import Explanation, divides, names_of, part_name, sentences, symbol_label
+from memgui.planning.words import Words
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_SYMBOL = re.compile(r"([A-Za-z])(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text in its place."""
+
+    rect: QRectF
+    text: str
+    font: QFont
+    colour: QColor
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A number that leads to its field; ``rect`` takes number and caption."""
+
+    rect: QRectF
+    number: QRectF
+    path: str
+    name: str
+    line: float
+
+
+@dataclass(slots=True)
+class Flow:
+    """Pieces and links, and how high they are."""
+
+    width: float
+    pieces: list[Piece] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    rules: list[float] = field(default_factory=list)
+    height: float = 0.0
+
+
+class Writer:
+    """Writes from the top down."""
+
+    def __init__(self, look: Look, words: Words, width: float) -> None:
+        self._look = look
+        self._words = words
+        self.flow = Flow(width)
+        self.y = 0.0
+
+    def space(self, length: float) -> None:
+        """Leave room."""
+        self.y += self._look.px(length)
+
+    def paragraph(
+        self, text: str, role: Role, colour: QColor, indent: float = 0.0, weight: int = 400
+    ) -> None:
+        """A text broken to the width."""
+        if not text:
+            return
+        font = self._look.font(role, weight)
+        metrics = self._look.metrics(role, weight)
+        step = metrics.height() + self._look.px(2)
+        for line in broken(text, font, self.flow.width - indent):
+            rect = QRectF(indent, self.y, self.flow.width - indent + 2, metrics.height())
+            self.flow.pieces.append(Piece(rect, line, font, colour))
+            self.y += step
+
+    def bullets(self, title: str, lines: list[str]) -> None:
+        """A heading and its lines, if there are any."""
+        if not lines:
+            return
+        colours = self._look.colours
+        self.space(8)
+        self.paragraph(title, Role.SMALL, colours.text, weight=600)
+        for line in lines:
+            at = self.y
+            metrics = self._look.metrics(Role.SMALL)
+            dot = QRectF(0, at, self._look.px(12), metrics.height())
+            self.flow.pieces.append(Piece(dot, "•", self._look.font(Role.SMALL), colours.secondary))
+            self.paragraph(line, Role.SMALL, colours.secondary, self._look.px(12))
+
+    def symbols(self, tokens: tuple[Token, ...]) -> None:
+        """The formula in letters: symbols italic, what stands behind their letter lowered."""
+        look = self._look
+        ink = look.colours.text
+        upright, slanted = look.metrics(Role.FORMULA), look.metrics(Role.FORMULA, 500, True)
+        small = look.metrics(Role.CAPTION, 500, True)
+        x, gap = 0.0, look.px(5)
+        for token in tokens:
+            if token.kind is Kind.SYMBOL:
+                letter, rest = _split(token.text)
+                wide = slanted.horizontalAdvance(letter)
+                low = small.horizontalAdvance(rest) if rest else 0.0
+                x = self._wrap(x, wide + low, upright.height() + look.px(4))
+                self._put(x, wide, upright.height(), letter, look.font(Role.FORMULA, 500, True), ink)
+                if rest:
+                    rect = QRectF(x + wide, self.y + look.px(5), low + 2, upright.height())
+                    self.flow.pieces.append(Piece(rect, rest, look.font(Role.CAPTION, 500, True), ink))
+                x += wide + low + 1
+                continue
+            text, before, after = _spaced(token, gap)
+            wide = upright.horizontalAdvance(text)
+            x = self._wrap(x + before, wide + after, upright.height() + look.px(4))
+            self._put(x, wide, upright.height(), text, look.font(Role.FORMULA), ink)
+            x += wide + after
+        self.y += upright.height() + look.px(6)
+
+    def numbers(self, tokens: tuple[Token, ...]) -> None:
+        """The formula with its numbers put in; what each number is stands beneath it."""
+        look = self._look
+        colours = look.colours
+        metrics, caption = look.metrics(Role.FORMULA), look.metrics(Role.CAPTION)
+        font = look.font(Role.FORMULA)
+        high, under = metrics.height(), caption.height()
+        row = high + under + look.px(8)
+        gap = look.px(5)
+        left = metrics.horizontalAdvance("= ") + gap
+        self._put(0, left, high, "=", font, colours.secondary)
+        x = left
+        for token in tokens:
+            if token.kind is not Kind.SYMBOL or token.symbol is None:
+                text = self._words.count(token.value) if token.kind is Kind.NUMBER else ""
+                text, before, after = _spaced(token, gap) if not text else (text, 0.0, 0.0)
+                wide = metrics.horizontalAdvance(text)
+                x = self._wrap(x + before, wide + after, row, left)
+                self._put(x, wide, high, text, font, colours.secondary)
+                x += wide + after
+                continue
+            text = self._words.count(token.value)
+            label = symbol_label(token.symbol, self._words)
+            wide = metrics.horizontalAdvance(text)
+            most = max(wide, look.px(112))
+            shown = caption.elidedText(label, Qt.TextElideMode.ElideRight, most)
+            needs = max(wide, caption.horizontalAdvance(shown)) + 2
+            x = self._wrap(x, needs, row, left)
+            path = token.symbol.path or ""
+            ink = colours.accent if path else colours.text
+            at = x + (needs - wide) / 2
+            self._put(at, wide, high, text, font, ink)
+            beneath = x + (needs - caption.horizontalAdvance(shown)) / 2
+            rect = QRectF(beneath, self.y + high + look.px(1), needs, under)
+            self.flow.pieces.append(Piece(rect, shown, look.font(Role.CAPTION), colours.secondary))
+            if path:
+                number = QRectF(at, self.y, wide, high)
+                whole = QRectF(x, self.y, needs, high + under + look.px(1))
+                self.flow.links.append(Link(whole, number, path, f"{label} {text}", self.y + high))
+            x += needs + look.px(1)
+        self.y += row
+
+    def result(self, exact: str, size: str) -> None:
+        """Bytes, and the same in the unit."""
+        look = self._look
+        colours = look.colours
+        metrics = look.metrics(Role.FORMULA)
+        high = metrics.height()
+        left = metrics.horizontalAdvance("= ") + look.px(5)
+        bold = look.metrics(Role.FORMULA, 600)
+        wide = metrics.horizontalAdvance(exact)
+        self._put(0, left, high, "=", look.font(Role.FORMULA), colours.secondary)
+        self._put(left, wide, high, exact, look.font(Role.FORMULA), colours.text)
+        x = self._wrap(left + wide + look.px(10), left + bold.horizontalAdvance(size), high + look.px(4))
+        self._put(x, left, high, "=", look.font(Role.FORMULA), colours.secondary)
+        x += left + look.px(2)
+        self._put(x, bold.horizontalAdvance(size), high, size, look.font(Role.FORMULA, 600), colours.text)
+        self.y += high + look.px(6)
+
+    def _put(self, x: float, wide: float, high: float, text: str, font: QFont, ink: QColor) -> None:
+        self.flow.pieces.append(Piece(QRectF(x, self.y, wide + 2, high), text, font, ink))
+
+    def _wrap(self, x: float, wide: float, row: float, left: float = 0.0) -> float:
+        """``x``, or the start of the next row where ``wide`` px do not fit into this one."""
+        if x + wide <= self.flow.width or x <= left:
+            return x
+        self.y += row
+        return left
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The letter of a symbol and what is set low behind it; a whole word stays a word."""
+    found = _SYMBOL.fullmatch(name)
+    if found is None or len(name) > 4:
+        return name, ""
+    return found.group(1), found.group(2).strip("_")
+
+
+def _spaced(token: Token, gap: float) -> tuple[str, float, float]:
+    """The text of an operator, bracket or number, and the room before and behind it."""
+    match token.kind:
+        case Kind.OPERATOR:
+            tight = gap * (0.7 if token.text == "*" else 1.2)
+            return operator_text(token.text), tight, tight
+        case Kind.OPEN:
+            return "(", 0.0, gap * 0.4
+        case Kind.CLOSE:
+            return ")", gap * 0.4, 0.0
+        case _:
+            return token.text, 0.0, 0.0
+
+
+def broken(text: str, font: QFont, width: float) -> list[str]:
+    """A text in lines of at most ``width`` px, broken as its language breaks."""
+    if QFontMetricsF(font).horizontalAdvance(text) <= width and "\n" not in text:
+        return [text]
+    layout = QTextLayout(text, font)
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    layout.setTextOption(option)
+    lines = []
+    layout.beginLayout()
+    while True:
+        line = layout.createLine()
+        if not line.isValid():
+            break
+        line.setLineWidth(max(width, 20.0))
+        lines.append(text[line.textStart() : line.textStart() + line.textLength()].strip())
+    layout.endLayout()
+    return lines
+
+
+_LEFT_OUT = QT_TRANSLATE_NOOP("why", "The method leaves out")
+_ASSUMED = QT_TRANSLATE_NOOP("why", "Assumed")
+_ROUNDS = QT_TRANSLATE_NOOP("why", "÷ divides without remainder.")
+
+
+def flow_of(explanation: Explanation, words: Words, look: Look, width: float) -> Flow:
+    """Everything under the title, for a width in px."""
+    colours = look.colours
+    writer = Writer(look, words, width)
+    writer.paragraph(" ".join(sentences(explanation, words)), Role.SMALL, colours.secondary)
+    writer.space(10)
+    if explanation.symbols:
+        writer.symbols(explanation.tokens)
+        writer.numbers(explanation.tokens)
+    elif len(explanation.parts) > 1 and all(part.key for part in explanation.parts):
+        plus = " + ".join(part_name(part, words) for part in explanation.parts)
+        writer.paragraph(plus, Role.BODY, colours.text)
+        writer.space(4)
+    writer.result(words.exact(explanation.bytes), words.size(explanation.bytes))
+    if divides(explanation.tokens):
+        writer.paragraph(words.translate("why", _ROUNDS), Role.CAPTION, colours.secondary)
+    writer.bullets(words.translate("why", _LEFT_OUT), [words.message(one) for one in explanation.left_out])
+    if explanation.path or explanation.left_out == ():
+        assumed = [words.message(one) for one in explanation.assumptions]
+        writer.bullets(words.translate("why", _ASSUMED), assumed)
+    writer.flow.height = writer.y
+    return writer.flow
+
+
+def title_of(explanation: Explanation, words: Words) -> tuple[str, str]:
+    """The way to the node, and its own name."""
+    names = names_of(explanation, words)
+    return "".join(name + " › " for name in names[:-1]), names[-1]

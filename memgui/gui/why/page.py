@@ -1,0 +1,276 @@
+"""The Why tab: what is selected, explained; copied as text or Markdown."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QMenu, QScrollArea, QSizePolicy, QWidget
+
+from memgui.document.result import Result
+from memgui.document.selection import ComponentPath, Selection
+from memgui.document.view_settings import ViewSettings
+from memgui.estimator.result import Estimate
+from memgui.gui.controls import ToolButton, slim
+from memgui.gui.icons import paint_icon
+from memgui.gui.legend.rows import paint_swatch
+from memgui.gui.names import node_at
+from memgui.gui.numbers import Numbers
+from memgui.gui.palette import Paint
+from memgui.gui.theme import Look, Role
+from memgui.gui.verdict.bar import DIMMED
+from memgui.gui.verdict.sentence import assumptions_text
+from memgui.gui.why.flow import title_of
+from memgui.gui.why.parts import PartsList, lines_of
+from memgui.gui.why.qt_words import QtWords
+from memgui.gui.why.view import WhyView
+from memgui.planning.why import Explanation, as_markdown, as_text, explain, source_text
+
+_TITLE, _FOOT = 36, 32
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+class _Scroll(QScrollArea):
+    """A column that scrolls by itself where it is too long."""
+
+    def __init__(self, inner: QWidget, parent: QWidget) -> None:
+        super().__init__(parent)
+        slim(self)
+        self.setWidget(inner)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # Its room is always taken, so that nothing moves when it is needed.
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for widget in (self, self.viewport(), inner):
+            widget.setAutoFillBackground(False)
+
+
+class WhyPage(QWidget):
+    """Explains the selected component, or the whole where nothing is selected."""
+
+    def __init__(self, selection: Selection, view: ViewSettings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._selection = selection
+        self._settings = view
+        self._estimate: Estimate | None = None
+        self._stale = False
+        self._explanation: Explanation | None = None
+        self._dirty = True
+        self.view = WhyView(selection)
+        self.parts = PartsList()
+        self._scroll = _Scroll(self.view, self)
+        self._side = _Scroll(self.parts, self)
+        self._copy = ToolButton("copy", self.tr("Copy"), self)
+        menu = QMenu(self._copy)
+        menu.addAction(self.tr("Copy as text"), self.copy_text)
+        menu.addAction(self.tr("Copy as Markdown"), self.copy_markdown)
+        self._copy.setMenu(menu)
+        self._copy.setPopupMode(ToolButton.ToolButtonPopupMode.InstantPopup)
+        self.parts.chosen.connect(self._go_into)
+        selection.selected.connect(self._look_again)
+        selection.field_hovered.connect(self.view.update)
+        view.changed.connect(self._look_again)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusProxy(self.view)
+
+    def set_result(self, result: Result) -> None:
+        """Explain another estimate; the last good one, dimmed, where there is none."""
+        if result.shown is self._estimate and result.stale == self._stale:
+            return
+        self._estimate, self._stale = result.shown, result.stale
+        self._look_again()
+
+    def explanation(self) -> Explanation | None:
+        """What is explained now; a node that is gone gives way to what it was in."""
+        if self._dirty:
+            self._dirty = False
+            self._explanation = self._made()
+        return self._explanation
+
+    def copy_text(self) -> None:
+        """Put the explanation on the clipboard as plain text."""
+        explanation = self.explanation()
+        if explanation is not None:
+            QGuiApplication.clipboard().setText(as_text(explanation, self._words()))
+
+    def copy_markdown(self) -> None:
+        """Put the explanation on the clipboard as Markdown."""
+        explanation = self.explanation()
+        if explanation is not None:
+            QGuiApplication.clipboard().setText(as_markdown(explanation, self._words()))
+
+    def _words(self) -> QtWords:
+        return QtWords(Numbers.of(self._settings.view))
+
+    def _made(self) -> Explanation | None:
+        if self._estimate is None:
+            return None
+        path = self._selection.component
+        while path and node_at(self._estimate, path) is None:
+            path = path[:-1]
+        return explain(self._estimate, path)
+
+    def _look_again(self, _: object = None) -> None:
+        self._dirty = True
+        if self.isVisible():
+            self._show()
+
+    def _show(self) -> None:
+        explanation = self.explanation()
+        if explanation is None:
+            return
+        opacity = DIMMED if self._stale else 1.0
+        self.view.opacity = self.parts.opacity = opacity
+        self.parts.show_lines(lines_of(explanation, self._words().numbers, self.parts))
+        self._place()
+        self.view.show_explanation(explanation, self._words())
+        self.update()
+
+    def _go_into(self, key: str) -> None:
+        explanation = self.explanation()
+        if explanation is not None:
+            self._selection.select((*explanation.path, key))
+
+    def showEvent(self, event: QEvent) -> None:
+        self._show()
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() is QEvent.Type.FontChange and self.isVisible():
+            self._show()
+        super().changeEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_text()
+        elif event.key() == Qt.Key.Key_Backspace and self._selection.component:
+            self._selection.select(self._selection.component[:-1])
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = self._copy.menu()
+        if menu is not None:
+            menu.popup(event.globalPos())
+
+    # places
+
+    def _side_width(self, look: Look) -> int:
+        """The list's column; none where there is nothing to list or no room for it."""
+        if not self.parts.lines or self.width() < look.px(480):
+            return 0
+        return min(look.px(300), max(look.px(228), self.width() * 32 // 100))
+
+    def _place(self) -> None:
+        look = Look.of(self)
+        edge = look.px(16)
+        side = self._side_width(look)
+        left = self.width() - (side + 2 * edge if side else 0)
+        top, foot = look.px(_TITLE), look.px(_FOOT)
+        bar = self._scroll.verticalScrollBar().sizeHint().width()
+        self._scroll.setGeometry(edge, top, max(0, left - 2 * edge + bar), max(0, self.height() - top - foot))
+        self.view.resize(self._scroll.viewport().width(), self.view.height())
+        self._side.setVisible(side > 0)
+        if side:
+            self._side.setGeometry(left + edge, look.px(8), side + bar, self.height() - look.px(12))
+        size = self._copy.sizeHint()
+        self._copy.setGeometry(QRectF(left - edge - size.width(), 4, size.width(), size.height()).toRect())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def sizeHint(self) -> QSize:
+        look = Look.of(self)
+        return QSize(look.px(760), look.px(236))
+
+    def minimumSizeHint(self) -> QSize:
+        look = Look.of(self)
+        return QSize(look.px(240), look.px(120))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = Look.of(self)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(self.rect(), look.colours.base)
+        explanation = self.explanation()
+        if explanation is None:
+            return
+        side = self._side_width(look)
+        edge = look.px(16)
+        right = self.width() - (side + 2 * edge if side else 0)
+        if side:
+            painter.fillRect(
+                QRectF(right, look.px(12), 1, self.height() - look.px(24)), look.colours.hairline
+            )
+        painter.setOpacity(DIMMED if self._stale else 1.0)
+        self._paint_title(painter, look, explanation, self._copy.x() - look.px(8))
+        self._paint_foot(painter, look, explanation, right - edge)
+
+    def _paint_title(self, painter: QPainter, look: Look, explanation: Explanation, right: float) -> None:
+        colours = look.colours
+        edge = look.px(16)
+        row = QRectF(edge, look.px(6), right - edge, look.px(26))
+        words = self._words()
+        above, name = title_of(explanation, words)
+        size = words.size(explanation.bytes)
+        wide = look.metrics(Role.TITLE, 600).horizontalAdvance(size)
+        painter.setPen(colours.text)
+        painter.setFont(look.font(Role.TITLE, 600))
+        painter.drawText(row, _RIGHT, size)
+        left = row.left()
+        if explanation.path:
+            paint = self._swatch(look, explanation.path)
+            paint_swatch(painter, look, left, row.center().y(), paint)
+            left += look.px(20)
+        metrics = look.metrics(Role.TITLE)
+        painter.setPen(colours.secondary)
+        painter.setFont(look.font(Role.TITLE))
+        painter.drawText(QRectF(left, row.top(), row.width(), row.height()), _LEFT, above)
+        left += metrics.horizontalAdvance(above)
+        room = row.right() - wide - look.px(12) - left
+        bold = look.metrics(Role.TITLE, 600)
+        painter.setPen(colours.text)
+        painter.setFont(look.font(Role.TITLE, 600))
+        shown = bold.elidedText(name, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(QRectF(left, row.top(), room + 2, row.height()), _LEFT, shown)
+
+    def _swatch(self, look: Look, path: ComponentPath) -> Paint:
+        if len(path) == 1 or self._estimate is None:
+            return look.colours.component(path[0])
+        parts = self._estimate.component(path[0]).children
+        index = next((at for at, part in enumerate(parts) if part.key == path[1]), 0)
+        return look.colours.part(path[0], index)
+
+    def _paint_foot(self, painter: QPainter, look: Look, explanation: Explanation, right: float) -> None:
+        colours = look.colours
+        edge = look.px(16)
+        top = self.height() - look.px(_FOOT)
+        painter.fillRect(QRectF(edge, top, right - edge, 1), colours.hairline)
+        row = QRectF(edge, top + 1, right - edge, look.px(_FOOT) - 1)
+        count = len(explanation.assumptions)
+        if explanation.left_out:
+            said = self.tr("{count} left out").format(count=len(explanation.left_out))
+        else:
+            said = assumptions_text(count)
+        small = look.metrics(Role.SMALL)
+        painter.setPen(colours.secondary)
+        painter.setFont(look.font(Role.SMALL))
+        painter.drawText(row, _RIGHT, said)
+        paint_icon(
+            painter, "file", QPointF(edge + look.px(8), row.center().y()), look.px(16), colours.secondary
+        )
+        left = edge + look.px(22)
+        room = row.right() - small.horizontalAdvance(said) - look.px(16) - left
+        source = source_text(explanation, self._words())
+        shown = small.elidedText(source, Qt.TextElideMode.ElideRight, room)
+        painter.setPen(colours.secondary)
+        painter.drawText(QRectF(left, row.top(), room + 2, row.height()), _LEFT, shown)
