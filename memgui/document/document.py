@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from dataclasses import replace as with_fields
 from typing import Any
 
 import msgspec
@@ -32,8 +30,7 @@ PAUSE_MS = 1000
 UNDO_LIMIT = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """What one undo step goes back to.
 
     ``origin`` is the model as it was loaded, against which changed model fields are counted;
@@ -71,7 +68,7 @@ class _Change(QUndoCommand):
 
     def saved_as(self, name: str, preset: str) -> None:
         """What this step leads to was saved under that name; doing it again says so."""
-        self._new = with_fields(self._new, name=name, preset=preset)
+        self._new = msgspec.structs.replace(self._new, name=name, preset=preset)
 
     def redo(self) -> None:
         self._document._enter(self._new, self._paths if self._done_once else None)
@@ -171,7 +168,7 @@ class Document(QObject):
             self.finish_gesture()
         self._touched = paths
         if scenario != self.scenario:
-            self._push(with_fields(self._state, scenario=scenario), text, paths)
+            self._push(msgspec.structs.replace(self._state, scenario=scenario), text, paths)
         if held:
             self._rest.invalidate()
         else:
@@ -179,7 +176,9 @@ class Document(QObject):
 
     def use_model(self, scenario: Scenario, text: str) -> None:
         """Take a scenario with another model as one undo step called ``text``; the preset stays open."""
-        self._finish_and_push(with_fields(self._state, scenario=scenario, origin=scenario.model), text)
+        self._finish_and_push(
+            msgspec.structs.replace(self._state, scenario=scenario, origin=scenario.model), text
+        )
 
     def load(self, state: State, text: str) -> None:
         """Open something else as one undo step called ``text``; it counts as saved."""
@@ -189,7 +188,7 @@ class Document(QObject):
     def saved_as(self, name: str, preset: str) -> None:
         """The open scenario was saved under that name: not a change of the scenario."""
         self.finish_gesture()
-        self._state = with_fields(self._state, name=name, preset=preset)
+        self._state = msgspec.structs.replace(self._state, name=name, preset=preset)
         top = self.undo_stack.command(self.undo_stack.index() - 1)
         if isinstance(top, _Change):
             top.saved_as(name, preset)
@@ -198,7 +197,7 @@ class Document(QObject):
 
     def renamed(self, name: str) -> None:
         """The open preset is called otherwise now."""
-        self._state = with_fields(self._state, name=name)
+        self._state = msgspec.structs.replace(self._state, name=name)
         self.changed.emit()
 
     def finish_gesture(self) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from PySide6.QtCore import QObject, Qt, QThreadPool, Signal
 
 
@@ -14,8 +14,7 @@ class Cancelled(Exception):
     """Raised inside a job that nobody waits for any more."""
 
 
-@dataclass(slots=True, eq=False)
-class Job:
+class Job(msgspec.Struct, eq=False):
     """One piece of work.  It is given itself and calls :meth:`check` between steps."""
 
     kind: str
@@ -23,7 +22,7 @@ class Job:
     work: Callable[[Job], Any]
     done: Callable[[Any], None]
     failed: Callable[[Exception], None] | None = None
-    _stop: threading.Event = field(default_factory=threading.Event)
+    _stop: threading.Event = msgspec.field(default_factory=threading.Event)
 
     @property
     def cancelled(self) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from memgui.spec import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True):
     """One line of the window's notice bar.
 
     ``severity``: ``info``, ``warning``, ``error``.  ``details`` are shown when asked for.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from memgui.estimator.result import Estimate
 from memgui.spec import Issue, Scenario
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """The answer for ``scenario``; views keep nothing else.
 
     ``estimate`` is ``None`` where the scenario cannot be computed; then ``last_good`` is what the

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
 UNITS = ("GiB", "GB")
 THEMES = ("system", "light", "dark")
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """``units`` and ``theme``: one of the tuples above; ``language``: a locale name, empty for the system."""
 
     units: str = "GiB"
@@ -46,7 +45,7 @@ class ViewSettings(QObject):
 
     def change(self, **values: Any) -> None:
         """Set some of :class:`View`'s values; ``ValueError`` where one is not allowed."""
-        new = replace(self._view, **values)
+        new = msgspec.structs.replace(self._view, **values)
         if new != self._view:
             self._view = new
             self.changed.emit(new)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from memgui.catalog import Catalog
 from memgui.document.document import Document
@@ -13,8 +13,7 @@ from memgui.document.view_settings import ViewSettings
 from memgui.presets.paths import AppPaths
 
 
-@dataclass(frozen=True, slots=True)
-class AppContext:
+class AppContext(msgspec.Struct, frozen=True):
     """The state and the services that every part of the window may ask."""
 
     paths: AppPaths

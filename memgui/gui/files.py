@@ -11,18 +11,20 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from memgui.document.notice import Notice
 from memgui.gui.context import AppContext
-from memgui.gui.name_bar import NameBar
 from memgui.presets.codec import SUFFIX
 from memgui.spec import QT_TRANSLATE_NOOP, Message
+
+AskName = Callable[[str, str, Callable[[str], bool]], None]
+"""Asks a question with a name to begin with; the last argument takes the answer and says whether it did."""
 
 
 class Files(QObject):
     """File dialogs (never modal to the program's own code), save names, copies."""
 
-    def __init__(self, context: AppContext, names: NameBar, window: QWidget) -> None:
+    def __init__(self, context: AppContext, ask_name: AskName, window: QWidget) -> None:
         super().__init__(window)
         self._context = context
-        self._names = names
+        self._ask_name = ask_name
         self._window = window
 
     # -- opening and saving --------------------------------------------------------------------
@@ -65,13 +67,13 @@ class Files(QObject):
     def ask_save_as(self) -> None:
         """Ask for the name of a new preset."""
         state = self._context.document.state
-        self._names.ask(
+        self._ask_name(
             self.tr("Save preset as"), state.name or state.scenario.model.name, self._context.library.save_as
         )
 
     def ask_save_model(self) -> None:
         """Ask for the name of a model profile."""
-        self._names.ask(
+        self._ask_name(
             self.tr("Save model profile as"),
             self._context.document.scenario.model.name,
             lambda name: self._context.library.save_as(name, model_only=True),

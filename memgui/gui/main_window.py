@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,6 @@ from memgui.gui.device_items import device_search
 from memgui.gui.files import Files
 from memgui.gui.form.form import OPEN_AT_FIRST, Form
 from memgui.gui.menus import fill_menus
-from memgui.gui.name_bar import NameBar
-from memgui.gui.notice_bar import NoticeBar
 from memgui.gui.numbers import Numbers
 from memgui.gui.panes import Panes, make_panes
 from memgui.gui.tabs import Tabs
@@ -39,8 +38,12 @@ from memgui.gui.window_state import WindowState
 
 if TYPE_CHECKING:
     from memgui.gui.model_picker import ModelPicker
+    from memgui.gui.name_bar import NameBar
+    from memgui.gui.notice_bar import NoticeBar
 
 SIZE = (1280, 800)
+FRAME_MS = 16
+"""What can wait begins this long after the first painting, when it is on the screen."""
 SMALLEST = (1024, 660)
 """Below this (13 px body) the inside scrolls."""
 
@@ -57,9 +60,7 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self.actions_ = Actions(self, context.document.undo_stack)
         self.state = WindowState(context.paths.window)
-        self.notices = NoticeBar(self)
-        self.names = NameBar(self)
-        self.files = Files(context, self.names, self)
+        self.files = Files(context, lambda *asked: self.names.ask(*asked), self)
         self.toolbar = Toolbar(self.actions_, context.view, self)
         devices = device_search(context.catalog, lambda: Numbers.of(context.view.view))
         self.form = Form(context.document, context.selection, context.view, devices, self)
@@ -77,12 +78,31 @@ class MainWindow(QMainWindow):
         self._restore()
         self._title()
 
+    @cached_property
+    def notices(self) -> NoticeBar:
+        """The line over the verdict; made when there is something to say."""
+        from memgui.gui.notice_bar import NoticeBar
+
+        made = NoticeBar(self)
+        self._column.insertWidget(1, made)
+        return made
+
+    @cached_property
+    def names(self) -> NameBar:
+        """The line that asks for a name; made when one is needed."""
+        from memgui.gui.name_bar import NameBar
+
+        made = NameBar(self)
+        self._column.insertWidget(1, made)
+        self.context.library.changed.connect(made.hide)
+        return made
+
     def _lay_out(self) -> None:
         inside = QWidget()
-        column = QVBoxLayout(inside)
+        self._column = column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        for part in (self.toolbar, self.notices, self.names, self.panes.verdict):
+        for part in (self.toolbar, self.panes.verdict):
             column.addWidget(part)
         column.addWidget(self.body, 1)
         look = Look.of(self)
@@ -120,14 +140,13 @@ class MainWindow(QMainWindow):
         actions.show_presets.toggled.connect(self._show_presets)
         actions.expand_tabs.toggled.connect(self.body.expand)
         self.tabs.expand_asked.connect(actions.expand_tabs.toggle)
-        context.library.told.connect(self.notices.show_notice)
+        context.library.told.connect(lambda notice: self.notices.show_notice(notice))
         context.document.result.connect(self.set_result)
         context.document.undo_stack.cleanChanged.connect(self._title)
         context.document.changed.connect(self._title)
         context.view.changed.connect(self._view_changed)
         context.selection.activated.connect(lambda path: self.tabs.show_tab("why"))
         self.form.section_toggled.connect(self._section_toggled)
-        context.library.changed.connect(self.names.hide)
         if context.document.last_result.generation:
             self.set_result(context.document.last_result)
 
@@ -209,7 +228,7 @@ class MainWindow(QMainWindow):
         super().paintEvent(event)
         if not self._painted_before:
             self._painted_before = True
-            QTimer.singleShot(0, self, self._first_painted)
+            QTimer.singleShot(FRAME_MS, self, self._first_painted)
 
     def _section_toggled(self) -> None:
         opened = tuple(key for key, section in self.form.sections.items() if section.is_open)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from PySide6.QtWidgets import QWidget
 
 from memgui.document.result import Result
@@ -14,8 +13,7 @@ from memgui.gui.tabs import Tabs
 from memgui.gui.verdict.band import VerdictBand
 
 
-@dataclass(frozen=True, slots=True)
-class Panes:
+class Panes(msgspec.Struct, frozen=True):
     """Each takes ``set_result`` and follows selection and view settings by itself."""
 
     verdict: VerdictBand

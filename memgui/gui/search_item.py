@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Item:
+
+class Item(msgspec.Struct, frozen=True):
     """One row: ``title``, a secondary ``note`` at its right, ``details`` shown beside the list.
 
     ``group`` is a heading shown before the first row of each group.

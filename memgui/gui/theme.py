@@ -8,7 +8,6 @@ so that nothing has to be told of a change of theme or font.
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
 from string import Template
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -50,7 +49,11 @@ class Look:
     @staticmethod
     def of(widget: QWidget) -> Look:
         """The look of a widget: the theme of its palette, the sizes of the application's font."""
-        return _look(is_dark(widget.palette()), QApplication.font().toString())
+        font = QApplication.font()
+        looks = _LOOKS.get("now")
+        if looks is None or looks[0] != font:
+            looks = _LOOKS["now"] = (QFont(font), Look(LIGHT, font), Look(DARK, font))
+        return looks[2] if is_dark(widget.palette()) else looks[1]
 
     def px(self, length: float) -> int:
         """``length`` px beside a 13 px body, in whole px beside the present one; never 0 for more than 0."""
@@ -86,9 +89,8 @@ class Look:
         return metrics
 
 
-@lru_cache(maxsize=8)
-def _look(dark: bool, font: str) -> Look:
-    return Look(DARK if dark else LIGHT, QFont(QApplication.font()))
+_LOOKS: dict[str, tuple[QFont, Look, Look]] = {}
+"""The two looks of the present font; comparing fonts is a tenth of what writing one down as a key costs."""
 
 
 class Theme(QObject):
@@ -151,7 +153,7 @@ class Theme(QObject):
 def body_font(desktop: QFont) -> QFont:
     """The interface's font: Inter where it is installed, else the desktop's own; always its size."""
     font = QFont(desktop)
-    if "Inter" in QFontDatabase.families():
+    if QFontDatabase.hasFamily("Inter"):
         font.setFamilies(["Inter", *desktop.families(), *_CHINESE])
     font.setFeature(_FIGURES, 1)
     return font

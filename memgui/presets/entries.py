@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import suppress
 from enum import StrEnum
@@ -94,6 +93,8 @@ _HEAD = msgspec.json.Decoder(_Head, strict=True)
 
 def digest(data: bytes) -> str:
     """What tells one content from another."""
+    import hashlib  # loads OpenSSL, 4 MB that a start without presets need not hold
+
     return hashlib.sha256(data).hexdigest()
 
 

@@ -10,7 +10,6 @@ risk, and the folder holds presets and nothing else.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import unicodedata
@@ -40,7 +39,7 @@ from memgui.presets.codec import (
     encode,
     encode_many,
 )
-from memgui.presets.entries import Entry, Folder, Layer, State, entry_of
+from memgui.presets.entries import Entry, Folder, Layer, State, digest, entry_of
 from memgui.presets.migrate import SCHEMA
 from memgui.presets.paths import AppPaths
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario
@@ -357,7 +356,8 @@ def file_stem(name: str) -> str:
     """A file name for the preset called ``name`` that any file system takes: letters, digits, a hash."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain)[:40].strip("-") or "preset"
-    return f"{slug}-{hashlib.sha256(_folded(name).encode()).hexdigest()[:8]}"
+    mark = digest(_folded(name).encode())[:8]
+    return f"{slug}-{mark}"
 
 
 def _numbered(name: str, taken: set[str]) -> str:

@@ -212,7 +212,7 @@ def test_f6_walks_the_panes(window: MainWindow, qtbot: QtBot) -> None:
 
 
 def test_every_stop_of_the_keyboard_has_a_name(window: MainWindow, qtbot: QtBot) -> None:
-    window.body.presets.fill()  # type: ignore[union-attr]
+    qtbot.waitUntil(lambda: window.body.presets is not None)
     nameless = [
         widget
         for widget in window.findChildren(QWidget)
