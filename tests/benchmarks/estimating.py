@@ -107,11 +107,8 @@ print((time.perf_counter_ns() - start) / 1e6)
 
 def _new_process(model: str) -> list[float]:
     """Milliseconds of a model's estimate in a process of its own that has estimated another model once."""
+    command = [sys.executable, "-c", _NEW_PROCESS, model]
     return [
-        float(
-            subprocess.run(
-                [sys.executable, "-c", _NEW_PROCESS, model], capture_output=True, text=True, check=True
-            ).stdout
-        )
+        float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         for _ in range(PROCESSES)
     ]

@@ -75,22 +75,28 @@ def resident_bytes() -> int:
     return most if sys.platform == "darwin" else most * 1024
 
 
-def started(code: str) -> tuple[float, int]:
+def environment(folder: str) -> dict[str, str]:
+    """A home of its own, no display, and compiled modules as an installed program has them."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {
+        **kept,
+        "QT_QPA_PLATFORM": "offscreen",
+        "MEMGUI_HOME": f"{folder}/home",
+        "PYTHONPYCACHEPREFIX": f"{folder}/compiled",
+    }
+
+
+def started(code: str, folder: str) -> tuple[float, int]:
     """Seconds from the start of a process to its first picture, and its resident bytes then."""
-    with tempfile.TemporaryDirectory() as home:
-        places = {
-            f"XDG_{name}_HOME": f"{home}/{name.lower()}" for name in ("CONFIG", "DATA", "STATE", "CACHE")
-        }
-        environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "HOME": home, **places}
-        start = time.monotonic()
-        ran = subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+    start = time.monotonic()
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     if ran.returncode != 0 or not ran.stdout.split():
         raise RuntimeError(ran.stderr or f"no picture came; exit status {ran.returncode}")
     painted, held = ran.stdout.splitlines()[0].split()
@@ -99,18 +105,20 @@ def started(code: str) -> tuple[float, int]:
 
 def starting(rounds: int = ROUNDS) -> dict[str, float]:
     """``start_ratio`` and ``memory_ratio``: memgui over a bare window, turn by turn in the same run."""
-    started(_BARE)
-    started(_MEMGUI)
     bare, ours = [], []
-    for _ in range(rounds):
-        bare.append(started(_BARE))
-        ours.append(started(_MEMGUI))
+    with tempfile.TemporaryDirectory(prefix="memgui-benchmark-") as folder:
+        for code in (_BARE, _MEMGUI):
+            started(code, folder)
+        for _ in range(rounds):
+            bare.append(started(_BARE, folder))
+            ours.append(started(_MEMGUI, folder))
     bare_seconds = statistics.median(seconds for seconds, _ in bare)
     our_seconds = statistics.median(seconds for seconds, _ in ours)
+    bare_held = statistics.median(held for _, held in bare)
+    our_held = statistics.median(held for _, held in ours)
     return {
         "start_seconds": our_seconds,
         "start_ratio": our_seconds / bare_seconds,
-        "memory_mib": statistics.median(held for _, held in ours) / 2**20,
-        "memory_ratio": statistics.median(held for _, held in ours)
-        / statistics.median(held for _, held in bare),
+        "memory_mib": our_held / 2**20,
+        "memory_ratio": our_held / bare_held,
     }
