@@ -1,7 +1,7 @@
 """The command ``memgui``: the window, and the same core for scripts.
 
-``memgui [PATH|NAME]`` opens the window; ``memgui estimate``, ``fields`` and ``check`` answer on the
-terminal.  What is wrong with the input is said in one line on stderr, with exit status 2 and nothing
+``memgui [PATH|NAME]`` opens the window; ``memgui estimate``, ``solve``, ``fields`` and ``check`` answer
+on the terminal.  What is wrong with the input is said in one line on stderr, with exit status 2 and nothing
 on stdout.  Qt is imported only for a window and for ``check``.
 """
 
@@ -19,9 +19,18 @@ from memgui import __version__
 from memgui.catalog import Catalog, UnknownName
 from memgui.estimator import estimate
 from memgui.files.bounded import FileFault, printable
-from memgui.planning.as_json import estimate_object, field_objects
-from memgui.planning.as_text import as_csv, as_lines, as_markdown, field_lines
+from memgui.planning.as_json import estimate_object, field_objects, solution_object
+from memgui.planning.as_text import (
+    as_csv,
+    as_lines,
+    as_markdown,
+    as_table,
+    field_lines,
+    solution_lines,
+    solution_rows,
+)
 from memgui.planning.opening import Opened, opened, starting_scenario, with_device
+from memgui.planning.solve import solve
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, Scenario, ScenarioError, replace
 from memgui.spec.fields import BY_PATH
 from memgui.spec.validate import validate
@@ -54,21 +63,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _estimate(arguments: Sequence[str]) -> int:
     parser = _Parser("estimate", "How much GPU memory a set-up takes, where it goes, whether it fits.")
-    parser.add_argument(
-        "--model", metavar="PATH|NAME", help="a config.json, a folder with one, a preset, or a built-in model"
-    )
-    parser.add_argument("--preset", metavar="PATH", help="a preset to start from")
-    parser.add_argument(
-        "--set",
-        metavar="FIELD=VALUE",
-        dest="sets",
-        action="append",
-        default=[],
-        help="set a field (may be given again); memgui fields lists them",
-    )
-    form = parser.add_mutually_exclusive_group()
-    for name in ("json", "markdown", "csv"):
-        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {name}")
+    _add_set_up(parser)
     options = parser.parse_args(arguments)
 
     scenario, issues, assumed = _scenario(options.model, options.preset, options.sets, Catalog())
@@ -84,6 +79,48 @@ def _estimate(arguments: Sequence[str]) -> int:
     else:
         _print("\n".join((as_lines(found), *_notes(issues, assumed))))
     return 0
+
+
+def _solve(arguments: Sequence[str]) -> int:
+    parser = _Parser(
+        "solve", "The largest value of a field with which a set-up fits, and the next that does not."
+    )
+    parser.add_argument(
+        "--for", metavar="FIELD", dest="path", required=True, help="a whole number; memgui fields lists them"
+    )
+    _add_set_up(parser)
+    options = parser.parse_args(arguments)
+    path = _known(options.path, "--for", options.path)
+    scenario, issues, assumed = _scenario(options.model, options.preset, options.sets, Catalog())
+    solution = solve(scenario, path)
+    if solution.largest is None and solution.next is None:
+        raise WrongInput(f"{path}: {solution.issue.text if solution.issue else 'no value is allowed'}")
+    if options.form == "json":
+        _print(json.dumps(solution_object(solution), indent=2))
+    elif options.form is not None:
+        _print(as_table(solution_rows(solution), options.form))
+    else:
+        _print("\n".join((solution_lines(solution), *_notes(issues, assumed))))
+    return 0
+
+
+def _add_set_up(parser: argparse.ArgumentParser) -> None:
+    """The options that say which set-up is meant, and in which form the answer is printed."""
+    parser.add_argument(
+        "--model", metavar="PATH|NAME", help="a config.json, a folder with one, a preset, or a built-in model"
+    )
+    parser.add_argument("--preset", metavar="PATH", help="a preset to start from")
+    parser.add_argument(
+        "--set",
+        metavar="FIELD=VALUE",
+        dest="sets",
+        action="append",
+        default=[],
+        help="set a field (may be given again); memgui fields lists them",
+    )
+    form = parser.add_mutually_exclusive_group()
+    for name in ("json", "markdown", "csv"):
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {name}")
 
 
 def _fields(arguments: Sequence[str]) -> int:
@@ -110,7 +147,7 @@ def _window(arguments: Sequence[str]) -> int:
     parser = _Parser(
         None,
         "How much GPU memory a transformer takes, where it goes, and what to change so that it fits.",
-        "commands: memgui estimate, memgui fields, memgui check (--help after each says more)",
+        "commands: memgui estimate, memgui solve, memgui fields, memgui check (--help after each says more)",
     )
     parser.add_argument("--version", action="version", version=f"memgui {__version__}")
     parser.add_argument(
@@ -129,6 +166,7 @@ def _window(arguments: Sequence[str]) -> int:
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "estimate": _estimate,
+    "solve": _solve,
     "fields": _fields,
     "check": _check,
 }
@@ -142,7 +180,7 @@ def _scenario(
 ) -> tuple[Scenario, tuple[Issue, ...], tuple[Message, ...]]:
     """The scenario that the options describe, what is unusual in it, and what was assumed."""
     if model is None and preset is None:
-        raise WrongInput("estimate needs --model PATH|NAME or --preset PATH")
+        raise WrongInput("a set-up is needed: --model PATH|NAME or --preset PATH")
     base = _opened("--preset", preset, catalog) if preset is not None else Opened(catalog.first_scenario())
     subject = _opened("--model", model, catalog) if model is not None else base
     given = dict(_assignment(text) for text in sets)
@@ -173,11 +211,15 @@ def _assignment(text: str) -> tuple[str, Any]:
     path = path.strip()
     if not equals:
         raise WrongInput(f"--set {text}: FIELD=VALUE is needed, for example training.micro_batch_size=4")
+    return _known(path, "--set", text), parse(path, value)
+
+
+def _known(path: str, option: str, text: str) -> str:
     if path not in BY_PATH:
         near = difflib.get_close_matches(path, BY_PATH, 3, 0.5)
         hint = f"near it: {', '.join(near)}; " if near else ""
-        raise WrongInput(f"--set {text}: there is no field {path}; {hint}memgui fields lists them all")
-    return path, parse(path, value)
+        raise WrongInput(f"{option} {text}: there is no field {path}; {hint}memgui fields lists them all")
+    return path
 
 
 def _without_effect(scenario: Scenario, given: Iterable[str]) -> list[Issue]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from memgui.estimator.result import Estimate, Moment, Node
+from memgui.planning.solve import Solution
 from memgui.spec.fields import FIELDS, Field
 from memgui.spec.messages import Issue, Message
 from memgui.spec.scenario import Scenario, get, to_builtins
@@ -81,6 +82,17 @@ def moment_object(moment: Moment) -> dict[str, Any]:
 def issue_object(issue: Issue) -> dict[str, Any]:
     """Something wrong or unusual, and the fields it is said of."""
     return {"severity": issue.severity, "paths": list(issue.paths), "text": issue.text}
+
+
+def solution_object(solution: Solution) -> dict[str, Any]:
+    """The largest value that fits, and the next (``memgui solve --json``); ``null`` where there is none."""
+    return {
+        "path": solution.path,
+        "largest": solution.largest,
+        "peak_bytes": solution.peak_bytes,
+        "next": solution.next,
+        "next_peak_bytes": solution.next_peak_bytes,
+    }
 
 
 def field_objects(defaults: Scenario) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from memgui.estimator.result import Estimate, Node
+from memgui.planning.solve import Bound, Solution
 
 GIB = 2**30
 
@@ -68,6 +69,56 @@ def as_csv(estimate: Estimate) -> str:
         writer.writerow((key, node.label, node.bytes, node.derivation.formula, node.derivation.source))
     writer.writerow(("total", "Total", estimate.peak_bytes, "", estimate.version))
     return text.getvalue().rstrip("\n")
+
+
+def solution_lines(solution: Solution) -> str:
+    """The largest value that fits, what comes after it, and what is in the way, for a terminal."""
+    lines = [_at(solution.path, solution.largest, solution.estimate)]
+    if solution.largest is None:
+        lines = [f"{solution.path}: no value fits."]
+    if solution.next is not None:
+        lines.append(_at("next", solution.next, solution.next_estimate))
+    elif solution.issue is not None:
+        lines.append(f"next: {solution.issue.text}")
+    elif solution.bound is Bound.FIELD:
+        lines.append("next: the field ends there.")
+    return "\n".join(lines)
+
+
+def _at(name: str, value: int | None, estimate: Estimate | None) -> str:
+    if value is None or estimate is None:
+        return f"{name}: none"
+    verdict = estimate.verdict
+    gap = f"{gib(abs(verdict.headroom_bytes))} {'spare' if verdict.headroom_bytes >= 0 else 'lacking'}"
+    need = (
+        f"needs {gib(estimate.peak_bytes)} ({estimate.peak_bytes:,} bytes) of {gib(verdict.capacity_bytes)}"
+    )
+    return f"{name}: {value:,} {need}, {gap}: {_KINDS[verdict.kind]}"
+
+
+def solution_rows(solution: Solution) -> list[tuple[str, str, str]]:
+    """Heads and figures of a small table: which, value, bytes."""
+    found = (
+        ("largest", solution.largest, solution.peak_bytes),
+        ("next", solution.next, solution.next_peak_bytes),
+    )
+    rows = [(name, _or_empty(value), _or_empty(size)) for name, value, size in found]
+    return [("", solution.path, "peak_bytes"), *rows]
+
+
+def _or_empty(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+def as_table(rows: Iterable[tuple[str, ...]], form: str) -> str:
+    """``rows``, the first of them heads, as ``csv`` or ``markdown``."""
+    listed = list(rows)
+    if form == "csv":
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(listed)
+        return text.getvalue().rstrip("\n")
+    lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in listed]
+    return "\n".join((lines[0], "|" + " --- |" * len(listed[0]), *lines[1:]))
 
 
 _KINDS = {

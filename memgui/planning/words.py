@@ -70,7 +70,7 @@ class English:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence of context ``"why"`` with the person's own numbers in it.
+    """A sentence with the person's own numbers in it; ``template`` is translated in ``context``.
 
     ``sizes`` are bytes, ``counts`` whole numbers, ``words`` ready texts or ``(context, msgid)``,
     ``messages`` sentences of their own.
@@ -81,6 +81,7 @@ class Said:
     counts: Mapping[str, int] = field(default_factory=dict)
     words: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
     messages: Mapping[str, Message] = field(default_factory=dict)
+    context: str = "why"
 
     def text(self, words: Words) -> str:
         """The sentence."""
@@ -91,4 +92,4 @@ class Said:
             name: word if isinstance(word, str) else words.translate(*word)
             for name, word in self.words.items()
         }
-        return words.translate("why", self.template).format_map(values)
+        return words.translate(self.context, self.template).format_map(values)

@@ -1,0 +1,97 @@
+"""Questions put to the estimator one scenario at a time.  Every tool of this floor asks through here.
+
+Nothing here or above knows a formula: what fits is what ``memgui.estimator.estimate`` says of a
+scenario that ``memgui.spec.validate`` finds no error in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memgui.estimator import estimate as _estimate
+from memgui.estimator.result import Estimate
+from memgui.spec import Issue, Scenario
+from memgui.spec.validate import validate
+
+Estimator = Callable[[Scenario], Estimate]
+Check = Callable[[], None]
+"""Called between estimates; raises whatever its owner likes where the answer is no longer wanted
+(``memgui.document.jobs.Job.check`` is one).  The exception passes through every tool here."""
+
+
+def go_on() -> None:
+    """The check of work that nobody takes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of asking about ``scenario``: an estimate, or the issue that forbids one."""
+
+    scenario: Scenario
+    estimate: Estimate | None
+    issue: Issue | None = None
+
+    @property
+    def fits(self) -> bool:
+        """See :func:`fits`; false where nothing can be computed."""
+        return self.estimate is not None and fits(self.estimate)
+
+    @property
+    def kind(self) -> str:
+        """Verdict: ``fits``, ``tight``, ``does_not_fit``, ``unknown``."""
+        return "unknown" if self.estimate is None else self.estimate.verdict.kind
+
+
+def fits(estimate: Estimate) -> bool:
+    """Whether the expected peak is within the limit: the verdict is ``fits``, or ``tight`` with room left.
+
+    This is the line that "largest that fits", crossings and the heat map's boundary stand on.  The
+    usual peak is compared, not the range's high end: ``tight`` on this side of the line still says
+    that it may not be enough.
+    """
+    verdict = estimate.verdict
+    return verdict.kind == "fits" or (verdict.kind == "tight" and verdict.headroom_bytes >= 0)
+
+
+class Asker:
+    """Asks the estimator, and keeps the answers where ``remember`` is set.
+
+    Args:
+        check: called before each estimate (see :data:`Check`).
+        estimate: what is asked.
+        remember: whether asking again about an equal scenario gives the kept answer.
+    """
+
+    def __init__(
+        self, check: Check = go_on, estimate: Estimator = _estimate, *, remember: bool = False
+    ) -> None:
+        self.check = check
+        self.calls = 0
+        self._estimate = estimate
+        self._kept: dict[Scenario, Answer] | None = {} if remember else None
+
+    def __call__(self, scenario: Scenario) -> Answer:
+        """The answer about ``scenario``; raises only what ``check`` does."""
+        if self._kept is None:
+            return self._ask(scenario)
+        kept = self._kept.get(scenario)
+        if kept is None:
+            kept = self._kept[scenario] = self._ask(scenario)
+        return kept
+
+    def forbids(self, scenario: Scenario) -> Issue | None:
+        """The first error that validation finds in ``scenario``, without an estimate."""
+        self.check()
+        return next((issue for issue in validate(scenario) if issue.severity == "error"), None)
+
+    def _ask(self, scenario: Scenario) -> Answer:
+        issue = self.forbids(scenario)
+        if issue is not None:
+            return Answer(scenario, None, issue)
+        self.calls += 1
+        found = self._estimate(scenario)
+        if found.verdict.kind == "unknown":
+            said = next((one for one in found.issues if one.severity == "error"), None)
+            return Answer(scenario, None, said or Issue("error", "unknown", (), found.verdict.reason))
+        return Answer(scenario, found)

@@ -1,0 +1,180 @@
+"""What if: one field over a range of values, and where each device's limit is crossed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memgui.estimator.result import COMPONENTS
+from memgui.planning.ask import Answer, Asker
+from memgui.planning.changes import apply
+from memgui.planning.devices import moved
+from memgui.planning.solve import WHOLE, Solution, solve
+from memgui.spec import QT_TRANSLATE_NOOP, Device, Issue, Message, Scenario, ScenarioError, get, replace
+from memgui.spec.fields import BY_PATH, Field, Kind
+from memgui.spec.values import check
+
+MOST_VALUES = 10_000
+
+
+class Scale(StrEnum):
+    """How values are spread over a range."""
+
+    LINEAR = "linear"
+    LOG = "log"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The need at one value of the field.  All sizes are bytes.
+
+    ``components`` has the eight components in :data:`~memgui.estimator.result.COMPONENTS` order;
+    they add up to ``peak_bytes``.  Where nothing can be computed ``kind`` is ``unknown``, ``issue``
+    says why, and all sizes are 0.
+    """
+
+    value: int | float
+    kind: str
+    peak_bytes: int = 0
+    low_bytes: int = 0
+    high_bytes: int = 0
+    capacity_bytes: int = 0
+    components: tuple[int, ...] = (0,) * len(COMPONENTS)
+    issue: Issue | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Where the need crosses the limit of ``device``: the last whole value that fits, and the next."""
+
+    device: Device
+    solution: Solution
+
+
+def sweepable(scenario: Scenario) -> tuple[Field, ...]:
+    """Every field that holds a number and has an effect in ``scenario``, in table order."""
+    kinds = (*WHOLE, Kind.RATIO)
+    return tuple(one for one in BY_PATH.values() if one.kind in kinds and one.applies(scenario))
+
+
+def usual_range(scenario: Scenario, path: str) -> tuple[int | float, int | float]:
+    """A range to start with: from a sixteenth to four times the present value, where that is allowed.
+
+    It ends at the model's longest sequence, where the field counts tokens and the present value does
+    not lie beyond it.
+    """
+    field = BY_PATH[path]
+    low, high = field.minimum or 0, field.maximum
+    value: int | float | None = get(scenario, path)
+    if field.kind is Kind.RATIO:
+        return float(low), float(high if high is not None else 1.0)
+    present = int(value if value else max(low, 1))
+    first, last = max(int(low), present // 16), max(present * 4, 8)
+    longest = scenario.model.max_position_embeddings
+    if field.kind is Kind.TOKENS and longest >= present:
+        last = min(last, longest)
+    return first, last if high is None else min(last, int(high))
+
+
+def spread(
+    path: str, low: int | float, high: int | float, count: int, scale: Scale = Scale.LINEAR
+) -> tuple[int | float, ...]:
+    """At most ``count`` values from ``low`` to ``high``, both included, without doubles.
+
+    A field of whole numbers gets the nearest whole numbers.  Raises :class:`ScenarioError` where
+    the range is empty or not allowed, or ``count`` is not 2 to 10,000.
+    """
+    field = BY_PATH[path]
+    for end in (low, high):
+        issue = check(field, end)
+        if issue is not None:
+            raise ScenarioError(issue)
+    if not low < high or not 2 <= count <= MOST_VALUES:
+        raise ScenarioError(
+            Issue(
+                "error",
+                "bad_range",
+                (path,),
+                Message(
+                    QT_TRANSLATE_NOOP(
+                        "messages", "{path}: {count} values from {low} to {high} cannot be taken."
+                    ),
+                    {"path": path, "count": count, "low": low, "high": high},
+                ),
+                Message(
+                    QT_TRANSLATE_NOOP(
+                        "messages", "Allowed: 2 to {most} values, from the smaller to the larger."
+                    ),
+                    {"most": MOST_VALUES},
+                ),
+            )
+        )
+    steps = count - 1
+    if field.kind not in WHOLE:
+        return tuple(low + (high - low) * step / steps for step in range(count))
+    first, last = int(low), int(high)
+    if scale is Scale.LINEAR:
+        return tuple(dict.fromkeys(first + (last - first) * step // steps for step in range(count)))
+    ratio = math.log(last / max(first, 1))
+    inner = (round(max(first, 1) * math.exp(ratio * step / steps)) for step in range(1, steps))
+    return tuple(dict.fromkeys((first, *inner, last)))
+
+
+def points(
+    scenario: Scenario, path: str, values: Iterable[int | float], ask: Asker | None = None
+) -> Iterator[Point]:
+    """The need at each value, as it is found.
+
+    Raises ``KeyError`` where there is no such field and :class:`ScenarioError` for a value of
+    another type; a value that the set-up does not allow gives an ``unknown`` point.
+    """
+    ask = Asker() if ask is None else ask
+    for value in values:
+        yield _point(value, ask(replace(scenario, path, value)))
+
+
+def _point(value: int | float, answer: Answer) -> Point:
+    found = answer.estimate
+    if found is None:
+        return Point(value, "unknown", issue=answer.issue)
+    return Point(
+        value,
+        found.verdict.kind,
+        found.peak_bytes,
+        found.low_bytes,
+        found.high_bytes,
+        found.verdict.capacity_bytes,
+        tuple(node.bytes for node in found.components),
+    )
+
+
+def crossings(
+    scenario: Scenario, path: str, devices: Iterable[Device], ask: Asker | None = None
+) -> Iterator[Crossing]:
+    """The largest value of a whole-number field on each device; raises what :func:`solve` raises."""
+    ask = Asker() if ask is None else ask
+    for device in devices:
+        yield Crossing(device, solve(apply(scenario, moved(scenario, device)), path, ask))
+
+
+def as_csv(path: str, found: Sequence[Point]) -> str:
+    """The points as a table: value, bytes of the peak, its range, verdict, bytes of each component."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((path, "peak_bytes", "low_bytes", "high_bytes", "capacity_bytes", "verdict", *COMPONENTS))
+    for one in found:
+        sizes = (one.peak_bytes, one.low_bytes, one.high_bytes, one.capacity_bytes)
+        known = one.issue is None
+        writer.writerow(
+            (
+                one.value,
+                *(sizes if known else ("",) * len(sizes)),
+                one.kind,
+                *(one.components if known else ("",) * len(one.components)),
+            )
+        )
+    return text.getvalue().rstrip("\n")
