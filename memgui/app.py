@@ -182,11 +182,27 @@ def _qt_message(kind: QtMsgType, context: QMessageLogContext, text: str | None) 
     logging.getLogger("qt").log(level, "%s", text)
 
 
+class _Starting:
+    """Takes Qt's messages until there is a QApplication; without a display Qt aborts, we leave with one line."""
+
+    def __init__(self) -> None:
+        self.first = ""
+
+    def __call__(self, kind: QtMsgType, context: QMessageLogContext, text: str | None) -> None:
+        self.first = self.first or (text or "").partition("\n")[0]
+        if kind is QtMsgType.QtFatalMsg:
+            from memgui.planning.display import no_display
+
+            print(f"memgui: {no_display(self.first)}", file=sys.stderr, flush=True)
+            os._exit(2)
+
+
 def _application() -> QApplication:
-    qInstallMessageHandler(_qt_message)
     app = QApplication.instance()
     if not isinstance(app, QApplication):
+        qInstallMessageHandler(_Starting())
         app = QApplication(["memgui"])
+    qInstallMessageHandler(_qt_message)
     app.setApplicationName("memgui")
     app.setApplicationVersion(__version__)
     app.setDesktopFileName("memgui")

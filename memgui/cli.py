@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
 from typing import Any, NoReturn, TextIO
 
 from memgui import __version__
@@ -29,6 +30,7 @@ from memgui.planning.as_text import (
     solution_lines,
     solution_rows,
 )
+from memgui.planning.display import is_missing, no_display, no_qt
 from memgui.planning.opening import Opened, opened, starting_scenario, with_device
 from memgui.planning.solve import solve
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, Scenario, ScenarioError, replace
@@ -138,9 +140,7 @@ def _check(arguments: Sequence[str]) -> int:
     _Parser("check", "Start the window offscreen, run one edit through it, print versions.").parse_args(
         arguments
     )
-    from memgui.app import check
-
-    return check()
+    return int(_app().check())
 
 
 def _window(arguments: Sequence[str]) -> int:
@@ -158,10 +158,20 @@ def _window(arguments: Sequence[str]) -> int:
     )
     source: str | None = parser.parse_args(arguments).source
     content = None if source is None else opened(source, Catalog())
-    _require_display()
-    from memgui.app import run
+    if is_missing():
+        raise WrongInput(no_display())
+    return int(_app().run(content))
 
-    return run(content)
+
+def _app() -> ModuleType:
+    """The program with its window; Qt is imported here and nowhere else."""
+    try:
+        from memgui import app
+    except ImportError as error:
+        if (error.name or "").startswith("memgui"):
+            raise
+        raise WrongInput(no_qt(error)) from error
+    return app
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
@@ -271,14 +281,3 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise WrongInput(f"{message}; {self.prog} --help says what is allowed")
-
-
-def _require_display() -> None:
-    """Refuse to open a window where none can be shown, before Qt aborts over it."""
-    if sys.platform in ("win32", "darwin") or os.environ.get("QT_QPA_PLATFORM"):
-        return
-    if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
-        raise WrongInput(
-            "no display to open a window on: connect with 'ssh -X', run 'xvfb-run memgui', or set DISPLAY; "
-            "'memgui estimate' and 'memgui check' need none"
-        )

@@ -16,6 +16,7 @@ from memgui.catalog import Catalog
 from memgui.cli import main
 from memgui.estimator.result import COMPONENTS
 from memgui.planning.as_json import estimate_object
+from memgui.planning.display import is_missing, no_qt
 from memgui.presets.codec import Preset, encode
 from memgui.spec import replace
 from memgui.spec.fields import FIELDS
@@ -244,12 +245,43 @@ def test_help_and_version_answer(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_a_display_one_line_says_how_to_get_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "platform", "linux")
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("memgui.cli.is_missing", lambda: True)
     line = refused(capsys)
     assert "xvfb-run" in line
     assert "ssh -X" in line
+
+
+@pytest.mark.parametrize(
+    ("environ", "platform", "missing"),
+    [
+        ({}, "linux", True),
+        ({"DISPLAY": ":0"}, "linux", False),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", False),
+        ({"QT_QPA_PLATFORM": "offscreen"}, "linux", False),
+        ({"DISPLAY": ""}, "linux", True),
+        ({}, "darwin", False),
+        ({}, "win32", False),
+    ],
+)
+def test_a_missing_display_is_known_before_qt_aborts(
+    environ: dict[str, str], platform: str, missing: bool
+) -> None:
+    assert is_missing(environ, platform) is missing
+
+
+def test_qt_that_finds_no_display_leaves_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QT_QPA_PLATFORM", "no-such-platform")
+    ran = run_memgui()
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert ran.stderr.count("\n") == 1
+    assert "xvfb-run" in ran.stderr
+
+
+def test_libraries_that_qt_misses_are_named() -> None:
+    error = ImportError("libEGL.so.1: cannot open shared object file: No such file or directory")
+    assert "libEGL.so.1" in no_qt(error)
+    assert "apt-get install" in no_qt(error)
 
 
 def run_memgui(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
