@@ -183,7 +183,7 @@ def _qt_message(kind: QtMsgType, context: QMessageLogContext, text: str | None) 
 
 
 class _Starting:
-    """Takes Qt's messages until there is a QApplication; without a display Qt aborts, we leave with one line."""
+    """Takes Qt's messages while it starts: without a display it aborts, and we leave with one line."""
 
     def __init__(self) -> None:
         self.first = ""
