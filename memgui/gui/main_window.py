@@ -30,7 +30,7 @@ from memgui.gui.files import Files
 from memgui.gui.form.form import OPEN_AT_FIRST, Form
 from memgui.gui.menus import fill_menus
 from memgui.gui.numbers import Numbers
-from memgui.gui.panes import Panes, make_panes
+from memgui.gui.panes import Panes
 from memgui.gui.tabs import Tabs
 from memgui.gui.theme import Look, menu_sheet
 from memgui.gui.toolbar import Toolbar
@@ -65,12 +65,16 @@ class MainWindow(QMainWindow):
         devices = device_search(context.catalog, lambda: Numbers.of(context.view.view))
         self.form = Form(context.document, context.selection, context.view, devices, self)
         self.tabs = Tabs(self)
-        self.panes: Panes = make_panes(context, self.tabs, self)
+        self.panes = Panes(context, self.tabs, self)
         self.body = Body(self._make_presets, self.form, self.panes.donut, self.panes.legend, self.tabs, self)
         self._picker: ModelPicker | None = None
         self._narrow: bool | None = None
         self._shown_before = False
         self._painted_before = False
+        self._next_frame = QTimer(self)
+        self._next_frame.setSingleShot(True)
+        self._next_frame.setInterval(FRAME_MS)
+        self._next_frame.timeout.connect(self._first_painted)
         self._lay_out()
         fill_menus(self.menuBar(), self.actions_)
         self._dress_menus()
@@ -222,13 +226,14 @@ class MainWindow(QMainWindow):
 
     def _first_painted(self) -> None:
         self._show_presets(self.actions_.show_presets.isChecked())
+        self.tabs.begin()
         self.painted.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if not self._painted_before:
             self._painted_before = True
-            QTimer.singleShot(FRAME_MS, self, self._first_painted)
+            self._next_frame.start()
 
     def _section_toggled(self) -> None:
         opened = tuple(key for key, section in self.form.sections.items() if section.is_open)

@@ -6,8 +6,7 @@ person can subtract the figures of a sentence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from PySide6.QtCore import QCoreApplication, QLocale
 
 from memgui.document.view_settings import View
@@ -18,8 +17,7 @@ UNCHANGED = "\u2013"
 _INT64 = 2**63
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(msgspec.Struct, frozen=True):
     """Writes numbers in one unit (``GiB`` or ``GB``) and one language."""
 
     unit: str

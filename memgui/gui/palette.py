@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
 from PySide6.QtGui import QBrush, QColor, QImage, QPalette, QPixmap
 from PySide6.QtWidgets import QWidget
 
@@ -30,8 +30,7 @@ _TINTS = (0.70, 0.50, 0.30)
 """How much of its component's hue a part keeps over the base, part by part."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paint:
+class Paint(msgspec.Struct, frozen=True):
     """How a component is filled: its colour, the 1 px edge that gives 3:1, and the ink written on it."""
 
     fill: QColor
@@ -41,8 +40,7 @@ class Paint:
     """Colour of the 45° lines over the fill, where the bytes are uncertain."""
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
+class Palette(msgspec.Struct, frozen=True):
     """Every colour by its role."""
 
     dark: bool

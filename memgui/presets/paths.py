@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from platformdirs import PlatformDirs
 
 
-@dataclass(frozen=True, slots=True)
-class AppPaths:
+class AppPaths(msgspec.Struct, frozen=True):
     """The folders memgui uses; none is made before something is written into it.
 
     ``site_config`` are folders that an administrator fills for everyone (first one first), only read.

@@ -20,7 +20,7 @@ LENGTH = "training.sequence_length"
 def window(house: House, qtbot: QtBot) -> Iterator[MainWindow]:
     made = MainWindow(house.context)
     qtbot.addWidget(made)
-    with qtbot.waitExposed(made):
+    with qtbot.waitSignal(made.painted):
         made.show()
     yield made
     house.document.settle()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from memgui.document.selection import ComponentPath
 from memgui.gui.palette import DISPLAY_ORDER
@@ -26,8 +27,7 @@ LABEL_FROM = 0.02
 """Share of the circle from which a slice has a label outside."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(msgspec.Struct, frozen=True):
     """A part of a ring: which node it is, where it begins, how far it goes."""
 
     path: ComponentPath
@@ -45,8 +45,7 @@ class Slice:
         return self.ring[0] <= radius < self.ring[1] and self.start <= angle < self.start + self.sweep
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(msgspec.Struct, frozen=True):
     """What the donut shows, in bytes (floats: they may be on their way).
 
     ``components`` by key; ``parts`` by component and part key, in the model's order.
@@ -127,8 +126,7 @@ def hit(found: Sequence[Slice], x: float, y: float, radius: float) -> ComponentP
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(msgspec.Struct, frozen=True):
     """A label's place, in px from the donut's centre."""
 
     left: float

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
@@ -18,8 +18,7 @@ from memgui.gui.theme import Look, Role
 GAP = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+class Texts(msgspec.Struct, frozen=True):
     """What is written: in the hole, in the rings, outside.  Shares are of the need, as in the legend."""
 
     total: str
@@ -31,8 +30,7 @@ class Texts:
     shares: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(msgspec.Struct, frozen=True):
     """One picture of a need."""
 
     need: Need

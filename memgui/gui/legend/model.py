@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from memgui.document.selection import ComponentPath
@@ -17,8 +17,7 @@ NAME, SIZE, SHARE, LAST = range(4)
 Index = QModelIndex | QPersistentModelIndex
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One row: what is shown of a node.  ``change`` is against the pin, ``None`` while nothing is pinned."""
 
     path: ComponentPath

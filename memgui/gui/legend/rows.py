@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
@@ -18,8 +18,7 @@ _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(msgspec.Struct, frozen=True):
     """Right edges of size, share and last column (``None`` where there is no room), and the name's end."""
 
     size: float
@@ -74,8 +73,7 @@ def paint_chevron(painter: QPainter, look: Look, middle: float, opened: bool) ->
     paint_icon(painter, name, QPointF(look.px(14), middle), look.px(16), look.colours.secondary)
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(msgspec.Struct, frozen=True):
     """The texts of a row; ``rise`` is the sign of a change, 0 where there is none to show."""
 
     name: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from memgui.gui.palette import DISPLAY_ORDER
 
@@ -16,8 +17,7 @@ Measure = Callable[[str], float]
 """The width of a text in px."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(msgspec.Struct, frozen=True):
     """What the bar shows, in bytes."""
 
     components: Mapping[str, float]
@@ -28,8 +28,7 @@ class Sizes:
     card: float
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(msgspec.Struct, frozen=True):
     """One component: from ``left`` to ``right``, and where its certain part ends."""
 
     key: str
@@ -37,8 +36,7 @@ class Segment:
     right: float
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(msgspec.Struct, frozen=True):
     """A text whose left end is at ``x``."""
 
     x: float
@@ -55,8 +53,7 @@ class Label:
         return all(self.right + gap <= other.x or other.right + gap <= self.x for other in others)
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True):
     """From 0 to ``end`` bytes over ``width`` px, a tick every ``step`` bytes."""
 
     end: float
@@ -142,8 +139,7 @@ def range_label(scale: Scale, sizes: Sizes, text: str, measure: Measure) -> Labe
     return Label(min(max(middle - width / 2, 0.0), scale.width - width), width, text)
 
 
-@dataclass(frozen=True, slots=True)
-class Above:
+class Above(msgspec.Struct, frozen=True):
     """What stands above the bar: the limit's label and the dimension line with the gap."""
 
     limit: Label | None

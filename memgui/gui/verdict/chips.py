@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
@@ -15,8 +15,7 @@ from memgui.gui.theme import Look, Role
 from memgui.gui.verdict.sentence import verdict_word
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(msgspec.Struct, frozen=True):
     """One thing to press: a change and what it comes to.  ``data`` is handed back when pressed."""
 
     title: str
@@ -26,8 +25,7 @@ class Chip:
     data: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(msgspec.Struct, frozen=True):
     """One rung of the ladder: a value, what it needs, and whether it is the present one."""
 
     title: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from memgui.spec.scenario import Scenario
 
@@ -23,8 +24,7 @@ class Kind(StrEnum):
     TEXT = "text"  # str
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """One value of a choice field.  ``note`` is the small second word in the list."""
 
     value: str
@@ -38,8 +38,7 @@ def always(scenario: Scenario) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """One field of a scenario.
 
     ``minimum`` and ``maximum`` are hard: a value outside is refused.  ``usual_minimum`` and
