@@ -128,20 +128,22 @@ class Tensor:
 class Parameter(Tensor):
     """A weight: ``cut`` says what splits it (``column``, ``row``, ``vocabulary``, ``expert``, or nothing).
 
-    ``format`` is the number format it is stored in where that is not ``width`` bytes per element;
+    ``role`` says what a linear layer does (``attention.v``, ``mlp.down``, ...), ``inputs`` how many of its
+    last dimensions are what it reads: number formats store matrices, and mixes choose by role.
     ``tied`` marks a weight used in more than one place, ``waiting`` holds the gradient that came first;
     ``copy`` is autocast's copy of it.
     """
 
-    __slots__ = ("copy", "cut", "elements", "format", "tied", "waiting")
+    __slots__ = ("copy", "cut", "elements", "inputs", "role", "tied", "waiting")
 
     def __init__(
-        self, name: str, dims: Dims, width: int, elements: int, grad: bool, cut: str, number_format: str
+        self, name: str, dims: Dims, width: int, elements: int, grad: bool, cut: str, role: str, inputs: int
     ) -> None:
         super().__init__(name, dims, width, elements * width, 0, grad, PARAMETER)
         self.elements = elements
         self.cut = cut
-        self.format = number_format
+        self.role = role
+        self.inputs = inputs
         self.tied = False
         self.copy: Tensor | None = None
         self.waiting: dict[bool, Any] = {}
@@ -253,7 +255,8 @@ class Tape:
         trainable: bool = True,
         cut: str = "",
         part: str = "",
-        number_format: str = "",
+        role: str = "",
+        inputs: int = 1,
     ) -> Parameter:
         """A weight of this block, listed once."""
         made = Parameter(
@@ -263,7 +266,8 @@ class Tape:
             self.sizes.count(dims),
             trainable and self.training,
             cut,
-            number_format,
+            role,
+            inputs,
         )
         made.block = self.key
         made.part = part or self.part

@@ -29,7 +29,9 @@ def projection(
     called = c.names.get(role, role)
     dims = (*c.rows, *out)
     outward = cut if cut == "column" else ""
-    w = t.parameter(f"{called}.weight", (*out, *wide), o.width, o.base_trained, cut)
+    w = t.parameter(
+        f"{called}.weight", (*out, *wide), o.width, o.base_trained, cut, role=role, inputs=len(wide)
+    )
     shift = t.parameter(f"{called}.bias", out, o.width, o.base_trained, outward) if bias else None
     base = op.linear(t, x, w, shift, name, dims, "addmm" if bias else "mm")
     if o.lora is None or not adapted(c, called):
