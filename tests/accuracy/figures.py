@@ -74,14 +74,6 @@ def _allocated_and_context(estimate: Estimate) -> Figure:
     return Figure(estimate.allocated_bytes + context_bytes(estimate))
 
 
-def _minus_start(estimate: Estimate) -> Figure:
-    whole = reserved(estimate)
-    start = moment(estimate, "start").bytes
-    assert whole.low is not None
-    assert whole.high is not None
-    return Figure(whole.value - start, whole.low - start, whole.high - start)
-
-
 def _between_steps(estimate: Estimate) -> Figure:
     return Figure(moment(estimate, "after_zero_grad").bytes)
 
@@ -154,7 +146,9 @@ COUNTERS: tuple[tuple[str, Counter], ...] = (
     (r"activation peak", Counter(ALLOCATED, part("temporary"))),
     (r"model weights take|model loading took", Counter(ALLOCATED, part("weights"))),
     (r"reserved for kv cache", Counter(ALLOCATED, part("kv_cache"))),
-    (r"max_memory_reserved.*minus initial", Counter(PROCESS, _minus_start)),
+    # the initial value was taken before anything was loaded, so that nothing is to be subtracted
+    (r"reserved.*minus initial", Counter(PROCESS, reserved)),
+    (r"^mean|percentile", Counter(PROCESS, _unknown("the length of the batches it is a mean of"))),
     (r"reserved after model init", Counter(PROCESS, _loaded_reserved)),
     (r"after load|after model init", Counter(ALLOCATED, _loaded)),
     (r"plus \(nvml", Counter(ALLOCATED, _allocated_and_context)),
