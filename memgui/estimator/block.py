@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import cached_property
 
 from memgui.estimator.lifetimes import (
+    ALONE,
     Back,
     Events,
     Gradient,
     Group,
+    Role,
     Scratch,
     Thing,
-    ambient,
     backward,
     forward,
     saved_roots,
@@ -29,10 +30,14 @@ class Block:
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self.saved = saved_roots(tape) if tape.training else {}
-        self.ambient = ambient(self.saved)
         self.carried = tape.carried is not None and tape.carried in self.saved
         """whether the block saves its own input"""
-        self._backs: dict[tuple[bool, bool], Back] = {}
+        self._backs: dict[tuple[bool, bool, Role], Back] = {}
+
+    @cached_property
+    def ambient(self) -> list[Tensor]:
+        """What it saves of the tensors that other blocks made."""
+        return [root for root in self.saved if root.origin == AMBIENT]
 
     @cached_property
     def running(self) -> Events:
@@ -44,12 +49,12 @@ class Block:
         """Forward without saving: inference, or the first pass of a checkpointed layer."""
         return forward(self.tape, {})
 
-    def back(self, *, accumulate: bool = False, keep_input: bool = False) -> Back:
+    def back(self, role: Role = ALONE, *, accumulate: bool = False, keep_input: bool = False) -> Back:
         """Backward; see :func:`memgui.estimator.lifetimes.backward`."""
-        found = self._backs.get((accumulate, keep_input))
+        found = self._backs.get((accumulate, keep_input, role))
         if found is None:
-            found = backward(self.tape, self.saved, accumulate=accumulate, keep_input=keep_input)
-            self._backs[accumulate, keep_input] = found
+            found = backward(self.tape, self.saved, role, accumulate=accumulate, keep_input=keep_input)
+            self._backs[accumulate, keep_input, role] = found
         return found
 
     # -- groups ---------------------------------------------------------------------------------

@@ -83,21 +83,24 @@ class Ledger:
     def saved_by_layer(self) -> dict[str, tuple[int, ...]]:
         """Bytes saved by each layer; what all layers share is booked to the first that saves it."""
         booked: set[Tensor] = set()
-        layers: list[int] = []
-        for kind, count in self._program.runs:
-            if self._checkpointing:
-                layers += [self._bytes(kind.blocks[0].input.tensors)] * count
-                continue
-            own = sum(self._bytes(_saved(block.kept.tensors)) for block in kind.blocks)
-            shared = [root for block in kind.blocks for root in block.ambient if root not in booked]
-            booked.update(shared)
-            layers += [own + self._bytes(shared), *[own] * (count - 1)]
-        return {"layers": tuple(layers)}
+        stacks: dict[str, tuple[int, ...]] = {}
+        for stack in self._program.stacks:
+            layers: list[int] = []
+            for kind, count in stack.runs:
+                if self._checkpointing:
+                    layers += [self._bytes(kind.blocks[0].input.tensors)] * count
+                    continue
+                own = sum(self._bytes(_saved(block.kept.tensors)) for block in kind.blocks)
+                shared = [root for block in kind.blocks for root in block.ambient if root not in booked]
+                booked.update(shared)
+                layers += [own + self._bytes(shared), *[own] * (count - 1)]
+            stacks[stack.name] = tuple(layers)
+        return stacks
 
     def saved_by_part(self) -> dict[str, int]:
         """Bytes saved outside the layers: ``embedding``, ``final_norm``, ``lm_head``, ``loss``."""
         parts: dict[str, int] = {}
-        for block in (self._program.stem, self._program.tail):
+        for block in self._program.frames:
             for tensor in (*_saved(block.kept.tensors), *block.ambient):
                 parts[tensor.module] = parts.get(tensor.module, 0) + self._bytes((tensor,))
         return {part: size for part, size in parts.items() if size}
@@ -113,8 +116,9 @@ class Ledger:
     def saved_weight_casts(self) -> int:
         """Autocast's copies of weights that autograd keeps."""
         total = 0
+        outside = tuple(self._program.frames)
         for block, count in self._program.blocks():
-            if self._checkpointing and block not in (self._program.stem, self._program.tail):
+            if self._checkpointing and block not in outside:
                 continue
             copies = (tensor for tensor in block.kept.tensors if tensor.weight_copy)
             total += self._bytes(copies) * count

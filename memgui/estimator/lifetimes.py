@@ -12,18 +12,17 @@ and what it saved die.  Where two gradients meet they are summed in place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from memgui.estimator.tape import (
     ALIAS,
-    AMBIENT,
     CARRIED,
     HELD_BEFORE,
     MADE,
     PARAMETER,
     PROMOTED,
     Op,
-    Parameter,
     Tape,
     Tensor,
 )
@@ -39,6 +38,31 @@ class Gradient:
         self.coefficient = of.coefficient
         self.monomial = of.monomial
         self.refs = 1
+
+
+class Role:
+    """A block's place, in the order of backward, among the blocks that use the same tensor or weight.
+
+    Such a tensor has one gradient, which waits in autograd's buffer from the first contribution to
+    the last.  ``waiting`` are those that wait already when the block's backward begins, ``starts``
+    those that it is the first to contribute to; of the weights in ``ends`` it is the last.
+    """
+
+    __slots__ = ("ends", "starts", "waiting")
+
+    def __init__(
+        self,
+        waiting: Mapping[Tensor, Gradient],
+        starts: Mapping[Tensor, Gradient],
+        ends: frozenset[Tensor] = frozenset(),
+    ) -> None:
+        self.waiting = waiting
+        self.starts = starts
+        self.ends = ends
+
+
+ALONE: Final = Role({}, {})
+"""The role of a block that uses nothing another one uses."""
 
 
 class Scratch:
@@ -167,27 +191,40 @@ def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
 class Back:
     """A block's backward: ``start`` is its output's gradient, ``finish`` its input's, if there is one.
 
-    ``weights`` are the gradients left on its weights.
+    ``left`` are the gradients it leaves on its weights and in autograd's buffers, ``taken`` those
+    that waited for it and are gone.
     """
 
-    __slots__ = ("events", "finish", "finish_group", "start", "start_group", "weights", "weights_group")
+    __slots__ = (
+        "events",
+        "finish",
+        "finish_group",
+        "left",
+        "left_group",
+        "start",
+        "start_group",
+        "taken",
+        "taken_group",
+    )
 
     def __init__(self, start: Gradient) -> None:
         self.events = Events()
         self.start = start
         self.finish: Gradient | None = None
-        self.weights: list[Gradient] = []
+        self.left: list[Gradient] = []
+        self.taken: list[Gradient] = []
 
     def close(self, finish: Gradient | None) -> None:
         """The walk is over: nothing more is added."""
         self.finish = finish
         self.start_group = Group((self.start,))
         self.finish_group = Group((finish,) if finish is not None else ())
-        self.weights_group = Group(self.weights)
+        self.left_group = Group(self.left)
+        self.taken_group = Group(self.taken)
 
 
-def backward(tape: Tape, saved: dict[Tensor, int], *, accumulate: bool, keep_input: bool) -> Back:
-    """Births and deaths while autograd runs the block back, and the weight gradients it makes.
+def backward(tape: Tape, saved: dict[Tensor, int], role: Role, *, accumulate: bool, keep_input: bool) -> Back:
+    """Births and deaths while autograd runs the block back, and the gradients it leaves.
 
     At its start the gradient of the block's output and all of ``saved`` are alive, at its end the
     gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
@@ -196,11 +233,15 @@ def backward(tape: Tape, saved: dict[Tensor, int], *, accumulate: bool, keep_inp
     """
     assert tape.out is not None
     back = Back(Gradient(tape.out))
-    if tape.frees_input:
+    if tape.final:
         back.start.refs += 1  # the caller of backward() holds the gradient of the loss
-    events, made = back.events, back.weights
+    events = back.events
     left = dict(saved)
     grads = {tape.out: back.start}
+    for tensor, gradient in role.waiting.items():
+        if tensor.origin != PARAMETER:
+            gradient.refs = 1
+            grads[tensor] = gradient
     for op in reversed(tape.ops):
         if not op.back:
             continue
@@ -229,6 +270,8 @@ def backward(tape: Tape, saved: dict[Tensor, int], *, accumulate: bool, keep_inp
         if scratch is not None:
             events.dead(scratch, op)
         for gradient in arrived:
+            if gradient is role.waiting.get(gradient.of):
+                back.taken.append(gradient)
             _release(events, gradient, op)
         for tensor in op.saves:
             root = tensor.root
@@ -242,8 +285,10 @@ def backward(tape: Tape, saved: dict[Tensor, int], *, accumulate: bool, keep_inp
             events.born(gradient, op)
             events.dead(raw, op)
         for tensor, gradient in results:
-            if isinstance(tensor, Parameter):
-                _deliver(events, tensor, gradient, op, made, accumulate)
+            if tensor.origin == PARAMETER:
+                _deliver(back, tensor, gradient, op, role, accumulate=accumulate)
+            elif tensor in role.waiting:
+                _release(events, gradient, op)  # summed into the one that waits
             else:
                 waiting = grads.get(tensor)
                 if waiting is None:
@@ -253,6 +298,9 @@ def backward(tape: Tape, saved: dict[Tensor, int], *, accumulate: bool, keep_inp
                     _release(events, gradient, op)
                     grads[tensor] = total = Gradient(tensor)
                     events.born(total, op)
+    for tensor, gradient in role.starts.items():
+        if tensor.origin != PARAMETER:
+            _keep(back, grads[tensor], gradient, tape.ops[0])
     back.close(grads.get(tape.carried) if tape.carried is not None else None)
     return back
 
@@ -263,25 +311,24 @@ def _release(events: Events, gradient: Gradient, op: Op) -> None:
         events.dead(gradient, op)
 
 
-def _deliver(
-    events: Events, weight: Parameter, gradient: Gradient, op: Op, made: list[Gradient], accumulate: bool
-) -> None:
-    """A gradient reaches its weight; a tied weight waits for the other one, which is summed into it."""
-    waiting: dict[bool, Gradient] = weight.waiting
-    if not weight.tied:
-        if accumulate:
-            events.dead(gradient, op)
-        else:
-            made.append(gradient)
-    elif op.name == "embedding":
-        events.dead(gradient, op)
-        if accumulate:
-            events.dead(waiting[accumulate], op)
+def _keep(back: Back, made: Gradient, waiting: Gradient, op: Op) -> None:
+    """``made`` becomes the gradient that waits for other blocks."""
+    _release(back.events, made, op)
+    back.events.born(waiting, op)
+    back.left.append(waiting)
+
+
+def _deliver(back: Back, weight: Tensor, gradient: Gradient, op: Op, role: Role, *, accumulate: bool) -> None:
+    """A gradient reaches its weight; one that other blocks use too waits for theirs."""
+    waiting = role.waiting.get(weight)
+    if waiting is not None:
+        back.events.dead(gradient, op)
+        if accumulate and weight in role.ends:
+            back.events.dead(waiting, op)
+            back.taken.append(waiting)
+    elif weight in role.starts:
+        _keep(back, gradient, role.starts[weight], op)
+    elif accumulate:
+        back.events.dead(gradient, op)
     else:
-        waiting[accumulate] = gradient
-        made.append(gradient)
-
-
-def ambient(saved: dict[Tensor, int]) -> list[Tensor]:
-    """What a block saves of the tensors that all layers share."""
-    return [root for root in saved if root.origin == AMBIENT]
+        back.left.append(gradient)

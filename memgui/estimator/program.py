@@ -7,17 +7,19 @@ written once; a run of equal layers is a count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from memgui.estimator.block import Block
 from memgui.estimator.coverage import require_covered
-from memgui.estimator.lifetimes import Group
+from memgui.estimator.lifetimes import ALONE, Group, Role
 from memgui.estimator.modules import layers
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.ends import stem, tail
 from memgui.estimator.modules.names import names
+from memgui.estimator.modules.outline import StackPlan, outline
 from memgui.estimator.options import Options
+from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.symbols import model_values
 from memgui.estimator.tape import AMBIENT, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
@@ -31,6 +33,8 @@ class Kind:
         self.label = label
         self.blocks = blocks
         self.count = 0
+        self.shared = Group(tensor for block in blocks for tensor in block.tape.handed_out)
+        """what a layer of this kind hands to those that follow"""
 
     @property
     def parameters(self) -> Iterator[Parameter]:
@@ -38,8 +42,49 @@ class Kind:
         return (parameter for block in self.blocks for parameter in block.tape.parameters)
 
 
+class Stretch(NamedTuple):
+    """Equal layers in a row, in the order of backward, with the role of each of their blocks."""
+
+    kind: Kind
+    roles: Roles
+    layers: int
+
+
+KEYS = {"layers": ("embedding", "layer")}
+"""What the moments of a stack are called: of the block before its layers, and of its layers."""
+
+
+class Stack:
+    """Layers in runs (kind, how many), and the block before them that makes their input (``frame``)."""
+
+    def __init__(self, name: str, frame: Block) -> None:
+        self.name = name
+        self.frame = frame
+        self.frame_key, self.layer_key = KEYS[name]
+        self.runs: list[tuple[Kind, int]] = []
+        self.back: list[Stretch] = []
+        self.role = ALONE
+
+    def close(self, *, checkpointing: bool) -> None:
+        """All layers are there."""
+        blocks = [block for kind, _ in self.runs for block in kind.blocks]
+        saved = {root for block in (self.frame, *blocks) for root in block.ambient}
+        tape = self.frame.tape
+        out = tape.out
+        assert out is not None
+        given = [tensor for kind, _ in self.runs for tensor in kind.shared.tensors]
+        shared, held = [*tape.handed_out, *given], [*tape.held, *given]
+        kept = [one for one in held if one in saved or (checkpointing and one in shared)]
+        self.holds_input = out.root in held
+        """whether the model's code refers to the first layer's input until all layers are done"""
+        self.shared_kept = Group(kept)
+        """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
+        self.locals = Group(one for one in held if one not in kept and one is not out.root)
+        """what dies when the stack has returned"""
+
+
 class Program:
-    """Stem, layer kinds in runs, tail.  ``runs`` is a list of (kind, how many in a row)."""
+    """Stacks of layers, each behind the block that makes its input, and the tail."""
 
     def __init__(self, model: ModelSpec, options: Options) -> None:
         require_covered(model)
@@ -48,64 +93,89 @@ class Program:
         rank = options.lora.rank if options.lora is not None else 0
         self.sizes = sizes = Sizes(model_values(model, rank))
         self.context = context = Context(model, options, sizes, names(model.model_type))
-        self.stem = self._block("stem", lambda t: stem(t, context))
-        out = self.stem.tape.out
-        assert out is not None
-        _ = self.stem.running, self.stem.passing
-        for tensor in self.stem.tape.held:
-            tensor.origin = AMBIENT  # from here on it belongs to all layers
         self.kinds: list[Kind] = []
-        self.runs: list[tuple[Kind, int]] = []
-        grad = self._layers(out)
-        self.tail = self._block("tail", lambda t: tail(t, context, t.input(out.dims, out.width, grad)))
-        saved = {root for kind in self.kinds for block in kind.blocks for root in block.ambient}
-        shared, held = self.stem.tape.handed_out, self.stem.tape.held
-        kept = shared if options.checkpointing == "full" else [one for one in shared if one in saved]
-        self.holds_embedding = out.root in held
-        """whether the model's code refers to the first layer's input until all layers are done"""
-        self.shared_kept = Group(kept)
-        """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
-        self.locals = Group(one for one in held if one not in kept and one is not out.root)
-        """what dies when the model has returned"""
+        self.stacks: list[Stack] = []
+        plan = outline(context)
+        out: Tensor | None = None
+        for part in plan.stacks:
+            frame = self._block(part.frame, part.write, part.context, out)
+            _publish(frame)
+            stack = Stack(part.name, frame)
+            out = self._layers(stack, part)
+            stack.close(checkpointing=options.checkpointing == "full")
+            self.stacks.append(stack)
+        self.tail = self._block("tail", plan.tail, context, out)
+        self._cast()
 
-    def _block(self, key: str, write: Callable[[Tape], Tensor]) -> Block:
+    @property
+    def runs(self) -> Iterator[tuple[Kind, int]]:
+        """The layers of all stacks in order, as runs of equal ones."""
+        return (run for stack in self.stacks for run in stack.runs)
+
+    @property
+    def frames(self) -> Iterator[Block]:
+        """The blocks outside the layers."""
+        yield from (stack.frame for stack in self.stacks)
+        yield self.tail
+
+    def _block(self, key: str, write: layers.Writer, context: Context, before: Tensor | None) -> Block:
         o = self.options
         tape = Tape(key, self.sizes, o.autocast, o.training)
-        tape.out = write(tape)
+        if before is None:
+            x = tape.tensor("nothing", (0,), 0)
+        else:
+            x = tape.input(before.dims, before.width, before.grad)
+        tape.out = write(tape, context, x)
         return Block(tape)
 
-    def _layers(self, out: Tensor) -> bool:
-        """Compile each kind once; a first layer whose input needs no gradient is a kind of its own.
+    def _layers(self, stack: Stack, plan: StackPlan) -> Tensor:
+        """Compile each kind once; a layer whose input differs (no gradient, another width) is another kind.
 
-        Returns whether the last layer's output needs a gradient.
+        Returns what the last layer hands on.
         """
-        compiled: dict[tuple[str, bool], Block] = {}
-        kinds: dict[tuple[layers.LayerPlan, bool], Kind] = {}
-        grad = out.grad
-        for plan, count in layers.plans(self.model):
+        compiled: dict[tuple[str, bool, int], Block] = {}
+        kinds: dict[tuple[layers.LayerPlan, bool, int], Kind] = {}
+        x = stack.frame.tape.out
+        assert x is not None
+        for layer, count in plan.layers:
             left = count
             while left:
-                before = grad
+                before = x.grad, x.width
                 blocks: list[Block] = []
-                for name, write in plan.blocks:
-                    block = compiled.get((name, grad))
+                for name, write in layer.blocks:
+                    block = compiled.get((name, x.grad, x.width))
                     if block is None:
-                        block = compiled[name, grad] = self._half(name, write, out, grad)
+                        block = self._block(name, write, plan.context, x)
+                        _publish(block)
+                        compiled[name, x.grad, x.width] = block
                     blocks.append(block)
-                    assert block.tape.out is not None
-                    grad = block.tape.out.grad
-                kind = kinds.get((plan, before))
+                    x = block.tape.out
+                    assert x is not None
+                kind = kinds.get((layer, *before))
                 if kind is None:
-                    kind = kinds[plan, before] = Kind(plan.key, plan.label, tuple(blocks))
+                    kind = kinds[layer, *before] = Kind(layer.key, layer.label, tuple(blocks))
                     self.kinds.append(kind)
-                alike = left if grad == before else 1
+                alike = left if (x.grad, x.width) == before else 1
                 kind.count += alike
-                self.runs.append((kind, alike))
+                stack.runs.append((kind, alike))
                 left -= alike
-        return grad
+        return x
 
-    def _half(self, name: str, write: layers.Writer, out: Tensor, grad: bool) -> Block:
-        return self._block(name, lambda t: write(t, self.context, t.input(out.dims, out.width, grad)))
+    def _cast(self) -> None:
+        """Give each block its role in backward."""
+        places = [Place((self.tail,), 1)]
+        for stack in reversed(self.stacks):
+            places += [Place(kind.blocks, count) for kind, count in reversed(stack.runs)]
+            places.append(Place((stack.frame,), 1))
+        cast = Cast(places)
+        self.tail_role = _only(cast.roles(0))
+        index = 0
+        for stack in reversed(self.stacks):
+            for kind, _ in reversed(stack.runs):
+                index += 1
+                stack.back += [Stretch(kind, roles, count) for roles, count in cast.roles(index)]
+            index += 1
+            stack.role = _only(cast.roles(index))
 
     def block_label(self, key: str) -> str:
         """What the block called ``key`` is called in the breakdown (an English msgid)."""
@@ -113,13 +183,29 @@ class Program:
 
     def blocks(self) -> Iterator[tuple[Block, int]]:
         """Every block once, with how often it occurs."""
-        yield self.stem, 1
         counts: dict[Block, int] = {}
         for kind in self.kinds:
             for block in kind.blocks:
                 counts[block] = counts.get(block, 0) + kind.count
+        for stack in self.stacks:
+            yield stack.frame, 1
         yield from counts.items()
         yield self.tail, 1
+
+
+def _publish(block: Block) -> None:
+    """What the block hands on belongs to all that follow from here on."""
+    tape = block.tape
+    given = tape.handed_out if tape.carried is not None and not tape.frees_input else tape.held
+    if given:
+        _ = block.running, block.passing
+        for tensor in given:
+            tensor.origin = AMBIENT
+
+
+def _only(roles: list[tuple[Roles, int]]) -> Role:
+    found = roles[0][0]
+    return found[0] if found else ALONE
 
 
 @lru_cache(maxsize=64)

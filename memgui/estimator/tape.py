@@ -14,7 +14,7 @@ open: a size is ``coefficient x product of open symbols``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 Dims = tuple[int | str, ...]
 
@@ -130,11 +130,10 @@ class Parameter(Tensor):
 
     ``role`` says what a linear layer does (``attention.v``, ``mlp.down``, ...), ``inputs`` how many of its
     last dimensions are what it reads: number formats store matrices, and mixes choose by role.
-    ``tied`` marks a weight used in more than one place, ``waiting`` holds the gradient that came first;
-    ``copy`` is autocast's copy of it.
+    ``tied`` marks a weight used in more than one place; ``copy`` is autocast's copy of it.
     """
 
-    __slots__ = ("copy", "cut", "elements", "inputs", "role", "tied", "waiting")
+    __slots__ = ("copy", "cut", "elements", "inputs", "role", "tied")
 
     def __init__(
         self, name: str, dims: Dims, width: int, elements: int, grad: bool, cut: str, role: str, inputs: int
@@ -146,7 +145,6 @@ class Parameter(Tensor):
         self.inputs = inputs
         self.tied = False
         self.copy: Tensor | None = None
-        self.waiting: dict[bool, Any] = {}
 
 
 NEW: Final = 0  # the operator's backward allocates this input's gradient
@@ -193,7 +191,8 @@ class Tape:
 
     ``part`` and ``module`` name where the operators that follow belong; modules set them.
     ``autocast`` is the width that matrix products compute in under autocast, else 0.  The caller of
-    a layer holds its input until it returns; the last block (``frees_input``) lets it go after use.
+    a layer holds its input until it returns; a block between stacks or after them (``frees_input``)
+    lets it go after use.  The ``final`` one ends in the loss, whose gradient the caller holds.
     """
 
     __slots__ = (
@@ -201,6 +200,7 @@ class Tape:
         "buffers",
         "cached",
         "carried",
+        "final",
         "frees_input",
         "handed_out",
         "held",
@@ -229,6 +229,7 @@ class Tape:
         self.held: list[Tensor] = []
         self.handed_out: list[Tensor] = []
         self.carried: Tensor | None = None
+        self.final = False
         self.frees_input = False
         self.out: Tensor | None = None
         self.part = ""
@@ -303,7 +304,7 @@ class Tape:
         self.held.extend(tensor.root for tensor in tensors)
 
     def hand_out(self, *tensors: Tensor) -> None:
-        """``tensors`` of the stem are handed to every layer (and so kept by checkpoints)."""
+        """``tensors`` are handed to the blocks that follow (and so kept by checkpoints)."""
         self.hold(*tensors)
         self.handed_out.extend(tensor.root for tensor in tensors)
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple
 
 from memgui.estimator.block import Block
-from memgui.estimator.lifetimes import Back, Events
+from memgui.estimator.lifetimes import ALONE, Back, Events
 from memgui.estimator.measure import Measure, N, Sorter
-from memgui.estimator.program import Kind, Program
+from memgui.estimator.program import Kind, Program, Stack, Stretch
+from memgui.estimator.roles import Roles
 
 
 class Place(NamedTuple):
@@ -82,82 +83,86 @@ class Walk(Generic[N]):
         self.keep_outputs = keep_outputs
         self.checkpointing = program.options.checkpointing == "full"
         self.guide = guide
-        self.chosen: dict[tuple[Kind, bool], tuple[int, Place]] = {}
+        self.chosen: dict[tuple[Kind, Roles, bool], tuple[int, Place]] = {}
+        self._peaks: dict[tuple[Kind, Roles, bool], N] = {}
         self._known: dict[tuple[Kind, str], N] = {}
+        self._left: dict[tuple[Kind, Roles], N] = {}
 
     # -- forward ----------------------------------------------------------------------------------
 
     def forward(self) -> Iterator[Point[N]]:
         """The points of the forward pass."""
-        m, stem, tail = self.m, self.program.stem, self.program.tail
-        yield self._single("embedding", stem.running, lambda: m.peak(stem.running, stem.sort_running))
-        live = m.add(m.nothing(), m.end(stem.running, stem.sort_running))
-        live = m.add(live, m.group(stem.output, stem.sort_running), -1)
-        index = 0
-        embedded = self._embedding_held()
-        for kind, count in self._runs_forward():
-            if index == 1:
-                live = m.add(live, embedded)
-            yield self._layers(kind, count, index, 1, live, self._inside_forward)
-            live = m.add(live, self._left_forward(kind), count)
-            index += count
-        if index > 1:
-            live = m.add(live, embedded, -1)
-        # The model returns: what it alone referred to dies.
-        live = m.add(live, m.group(self.program.locals, stem.sort_running), -1)
+        m, tail = self.m, self.program.tail
+        live = m.nothing()
+        for stack in self.program.stacks:
+            frame, sort = stack.frame, stack.frame.sort_running
+            live = m.add(live, m.group(frame.input, sort))
+            yield self._outside(stack.frame_key, live, frame.running, sort)
+            live = m.add(live, m.end(frame.running, sort))
+            live = m.add(live, m.group(frame.output, sort), -1)
+            index = 0
+            embedded = self._input_held(stack)
+            for kind, count in _first_apart(stack.runs):
+                if index == 1:
+                    live = m.add(live, embedded)
+                yield self._layers(stack, Stretch(kind, (), count), index, 1, live)
+                live = m.add(live, self._left_forward(kind), count)
+                live = m.add(live, m.group(kind.shared, sort))
+                index += count
+            if index > 1:
+                live = m.add(live, embedded, -1)
+            # The stack returns: what it alone referred to dies.
+            live = m.add(live, m.group(stack.locals, sort), -1)
         live = m.add(live, m.group(tail.input, tail.sort_running))
-        yield self._single(
-            "loss", tail.running, lambda: m.add(m.copy(live), m.peak(tail.running, tail.sort_running))
+        yield self._outside("loss", live, tail.running, tail.sort_running)
+
+    def _input_held(self, stack: Stack) -> N:
+        """The first layer's input where only the model's code refers to it while further layers run."""
+        first = stack.runs[0][0].blocks[0]
+        if not stack.holds_input or first.carried or self.checkpointing:
+            return self.m.nothing()
+        return self.m.add(self.m.nothing(), self.m.group(stack.frame.output, stack.frame.sort_passing))
+
+    def _outside(self, key: str, live: N, events: Events, sort: Sorter, *, back: bool = False) -> Point[N]:
+        """The point of a block outside the layers."""
+        m = self.m
+        return Point(
+            key,
+            lambda: m.add(m.copy(live), m.peak(events, sort)),
+            m.nothing,
+            lambda: Place(events, None, back),
         )
 
-    def _runs_forward(self) -> list[tuple[Kind, int]]:
-        """The runs, the first layer apart: after it the model's own reference to its input counts."""
-        (kind, count), *rest = self.program.runs
-        return [(kind, 1), (kind, count - 1), *rest] if count > 1 else [(kind, count), *rest]
-
-    def _embedding_held(self) -> N:
-        """The first layer's input where only the model's code refers to it while further layers run."""
-        stem = self.program.stem
-        first = self.program.runs[0][0].blocks[0]
-        if not self.program.holds_embedding or first.carried or self.checkpointing:
-            return self.m.nothing()
-        return self.m.add(self.m.nothing(), self.m.group(stem.output, stem.sort_passing))
-
-    def _single(self, key: str, events: Events, amount: Callable[[], N], *, back: bool = False) -> Point[N]:
-        return Point(key, amount, self.m.nothing, lambda: Place(events, None, back))
-
-    def _layers(
-        self, kind: Kind, count: int, start: int, step: int, live: N, inside: Callable[[Kind], Inside[N]]
-    ) -> Point[N]:
+    def _layers(self, stack: Stack, stretch: Stretch, start: int, step: int, live: N) -> Point[N]:
         forward = step > 0
-        slope = self._left_forward if forward else self._slope_back
+        kind, roles, count = stretch
         return Point(
-            "layer",
-            lambda: self.m.add(self.m.copy(live), self._peak(kind, forward, inside)),
-            lambda: slope(kind),
-            lambda: (self.guide or self).chosen[kind, forward][1],
+            stack.layer_key,
+            lambda: self.m.add(self.m.copy(live), self._peak(kind, roles, forward)),
+            lambda: self._left_forward(kind) if forward else self._slope_back(kind, roles),
+            lambda: (self.guide or self).chosen[kind, roles, forward][1],
             start,
             count,
             step,
         )
 
-    def _peak(self, kind: Kind, forward: bool, inside: Callable[[Kind], Inside[N]]) -> N:
+    def _peak(self, kind: Kind, roles: Roles, forward: bool) -> N:
         """The largest of the amounts inside one layer."""
-        key = (kind, "forward" if forward else "backward")
-        known = self._known.get(key)
+        known = self._peaks.get((kind, roles, forward))
         if known is not None:
             return known
+        inside = self._inside_forward(kind) if forward else self._inside_backward(kind, roles)
         if self.guide is not None:
-            wanted = self.guide.chosen[kind, forward][0]
-            found = next(amount() for at, (_, amount) in enumerate(inside(kind)) if at == wanted)
+            wanted = self.guide.chosen[kind, roles, forward][0]
+            found = next(amount() for at, (_, amount) in enumerate(inside) if at == wanted)
         else:
             found = self.m.nothing()
-            for at, (place, amount) in enumerate(inside(kind)):
+            for at, (place, amount) in enumerate(inside):
                 candidate = amount()
                 if not at or self.m.larger(candidate, found):
                     found = candidate
-                    self.chosen[kind, forward] = at, place
-        self._known[key] = found
+                    self.chosen[kind, roles, forward] = at, place
+        self._peaks[kind, roles, forward] = found
         return found
 
     def _inside_forward(self, kind: Kind) -> Inside[N]:
@@ -214,11 +219,13 @@ class Walk(Generic[N]):
     def after_forward(self) -> N:
         """What is alive when the loss has been computed and the model has returned."""
         m, program = self.m, self.program
-        stem, tail = program.stem, program.tail
-        live = m.add(m.nothing(), m.group(stem.kept, stem.sort_running))
-        live = m.add(live, m.group(program.shared_kept, stem.sort_input))
-        for kind, count in program.runs:
-            live = m.add(live, self.kept(kind), count)
+        tail = program.tail
+        live = m.nothing()
+        for stack in program.stacks:
+            live = m.add(live, m.group(stack.frame.kept, stack.frame.sort_running))
+            live = m.add(live, m.group(stack.shared_kept, stack.frame.sort_input))
+            for kind, count in stack.runs:
+                live = m.add(live, self.kept(kind), count)
         live = m.add(live, m.group(tail.kept, tail.sort_running))
         live = m.add(live, m.group(tail.output, tail.sort_running))
         if self.keep_outputs:
@@ -243,52 +250,53 @@ class Walk(Generic[N]):
     def backward(self) -> Iterator[Point[N]]:
         """The points of the backward pass."""
         m, program = self.m, self.program
-        stem = program.stem
         live = self.after_forward()
         yield from self._tail_back(live)
         live = self._after_tail(live)
-        index = program.model.num_hidden_layers
-        for kind, count in reversed(program.runs):
-            index -= count
-            live = m.add(live, self.kept(kind), -1)
-            yield self._layers(kind, count, index + count - 1, -1, live, self._inside_backward)
-            live = m.add(live, self.kept(kind), 1 - count)
-            live = m.add(live, self._left_back(kind), count)
-        live = m.add(live, m.group(program.shared_kept, stem.sort_input), -1)
-        if stem.tape.out is not None and stem.tape.out.grad:
-            back = stem.back(accumulate=self.accumulate)
-            sort = self._sort_back(stem)
+        for stack in reversed(program.stacks):
+            index = sum(count for _, count in stack.runs)
+            for stretch in stack.back:
+                kind, roles, count = stretch
+                index -= count
+                live = m.add(live, self.kept(kind), -1)
+                yield self._layers(stack, stretch, index + count - 1, -1, live)
+                live = m.add(live, self.kept(kind), 1 - count)
+                live = m.add(live, self._left_back(kind, roles), count)
+            frame = stack.frame
+            live = m.add(live, m.group(stack.shared_kept, frame.sort_input), -1)
+            if frame.tape.out is None or not frame.tape.out.grad:
+                continue
+            back = frame.back(stack.role, accumulate=self.accumulate)
+            sort = self._sort_back(frame)
             live = m.add(live, m.group(back.start_group, sort))
-            yield self._single(
-                "embedding", back.events, lambda: m.add(m.copy(live), m.peak(back.events, sort)), back=True
-            )
+            yield self._outside(stack.frame_key, live, back.events, sort, back=True)
+            live = m.add(live, m.end(back.events, sort))
+            live = m.add(live, m.group(back.finish_group, sort), -1)
 
     def _sort_back(self, block: Block) -> Sorter:
         return block.sort_adding if self.accumulate else block.sort_running
 
     def _tail_back(self, live: N) -> Iterator[Point[N]]:
         m, tail = self.m, self.program.tail
-        back = tail.back(accumulate=self.accumulate)
+        back = tail.back(self.program.tail_role, accumulate=self.accumulate)
         sort = self._sort_back(tail)
         live = m.add(m.copy(live), m.group(back.start_group, sort))
-        yield self._single(
-            "loss", back.events, lambda: m.add(m.copy(live), m.peak(back.events, sort)), back=True
-        )
+        yield self._outside("loss", live, back.events, sort, back=True)
 
     def _after_tail(self, live: N) -> N:
         """The loss and its gradient (4 bytes each) stay; what the tail kept has gone."""
         m, tail = self.m, self.program.tail
-        back = tail.back(accumulate=self.accumulate)
+        back = tail.back(self.program.tail_role, accumulate=self.accumulate)
         sort = self._sort_back(tail)
         live = m.add(live, m.group(back.start_group, sort))
         live = m.add(live, m.end(back.events, sort))
         return m.add(live, m.group(back.finish_group, sort), -1)
 
-    def _inside_backward(self, kind: Kind) -> Inside[N]:
+    def _inside_backward(self, kind: Kind, roles: Roles) -> Inside[N]:
         m, blocks = self.m, kind.blocks
         first, last = blocks[0], blocks[-1]
         rel = m.add(m.nothing(), self.kept(kind))
-        rel = m.add(rel, m.group(self._back(kind, last).start_group, self._sort_back(last)))
+        rel = m.add(rel, m.group(self._back(kind, roles, last).start_group, self._sort_back(last)))
         if self.checkpointing:  # run forward again, up to the last tensor that is saved
             held = m.nothing()
             for block in blocks:
@@ -306,7 +314,7 @@ class Walk(Generic[N]):
                     rel = m.add(rel, m.group(block.input, sort), -1)
             rel = m.add(rel, held, -1)
         for block in reversed(blocks):
-            back = self._back(kind, block)
+            back = self._back(kind, roles, block)
             sort = self._sort_repeated(block) if self.checkpointing else self._sort_back(block)
             if block is not last:
                 rel = m.add(rel, m.group(back.start_group, sort))
@@ -317,21 +325,30 @@ class Walk(Generic[N]):
     def _sort_repeated(self, block: Block) -> Sorter:
         return block.sort_repeated if self.accumulate else block.sort_passing
 
-    def _back(self, kind: Kind, block: Block) -> Back:
+    def _back(self, kind: Kind, roles: Roles, block: Block) -> Back:
         keep = self.checkpointing and block is kind.blocks[0]
-        return block.back(accumulate=self.accumulate, keep_input=keep)
+        role = roles[kind.blocks.index(block)] if roles else ALONE
+        return block.back(role, accumulate=self.accumulate, keep_input=keep)
 
-    def _left_back(self, kind: Kind) -> N:
-        """What a layer's backward leaves: gradients of its weights."""
-        known = self._known.get((kind, "gradients"))
+    def _left_back(self, kind: Kind, roles: Roles) -> N:
+        """What a layer's backward leaves: gradients of its weights, and what waits for other layers."""
+        known = self._left.get((kind, roles))
         if known is None:
             m = self.m
             known = m.nothing()
             for block in kind.blocks:
-                known = m.add(known, m.group(self._back(kind, block).weights_group, self._sort_back(block)))
-            self._known[kind, "gradients"] = known
+                back, sort = self._back(kind, roles, block), self._sort_back(block)
+                known = m.add(known, m.group(back.left_group, sort))
+                known = m.add(known, m.group(back.taken_group, sort), -1)
+            self._left[kind, roles] = known
         return known
 
-    def _slope_back(self, kind: Kind) -> N:
+    def _slope_back(self, kind: Kind, roles: Roles) -> N:
         m = self.m
-        return m.add(m.add(m.nothing(), self._left_back(kind)), self.kept(kind), -1)
+        return m.add(m.add(m.nothing(), self._left_back(kind, roles)), self.kept(kind), -1)
+
+
+def _first_apart(runs: list[tuple[Kind, int]]) -> list[tuple[Kind, int]]:
+    """The runs with the first layer apart: after it the model's own reference to its input counts."""
+    (kind, count), *rest = runs
+    return [(kind, 1), (kind, count - 1), *rest] if count > 1 else [(kind, count), *rest]

@@ -5,7 +5,8 @@ from itertools import accumulate
 from memgui.estimator import operators as op
 from memgui.estimator.block import Block
 from memgui.estimator.lifetimes import Events
-from memgui.estimator.tape import Sizes, Tape, Tensor
+from memgui.estimator.roles import Cast, Place
+from memgui.estimator.tape import AMBIENT, Sizes, Tape, Tensor
 
 SIZES = {"h": 4, "f": 16}
 
@@ -58,10 +59,10 @@ def test_recomputation_stops_before_the_last_operator_that_saves_inputs_only() -
 def test_backward_frees_what_it_has_used_and_leaves_gradients() -> None:
     back = Block(network()).back()
     assert sum(back.events.coefficients) == -(16 + 64 + 64) - 16 + 16 + 2 * 256
-    assert [gradient.of.name for gradient in back.weights] == ["down", "up"]
+    assert [gradient.of.name for gradient in back.left] == ["down", "up"]
     adding = Block(network()).back(accumulate=True)
     assert sum(adding.events.coefficients) == -(16 + 64 + 64)
-    assert adding.weights == []
+    assert adding.left == []
 
 
 def test_gradients_that_meet_are_summed() -> None:
@@ -84,7 +85,42 @@ def test_tied_weight_waits_for_its_other_gradient() -> None:
     tail = Tape("tail", sizes)
     x = tail.input(("b", "h"), 4, True)
     tail.out = op.linear(tail, x, table, None, "logits", ("b", "V"))
-    head, embedding = Block(tail).back(), Block(stem).back()
-    assert [gradient.of for gradient in head.weights] == [table]
-    assert embedding.weights == []
-    assert max(running(embedding.events)) == 128  # the embedding's own, for a moment
+    head, embedding = Block(tail), Block(stem)
+    cast = Cast([Place((head,), 1), Place((embedding,), 1)])
+    ((first, _),), ((second, _),) = cast.roles(0), cast.roles(1)
+    for adding in (False, True):
+        one = head.back(*first, accumulate=adding)
+        other = embedding.back(*second, accumulate=adding)
+        assert [gradient.of for gradient in one.left] == [table]
+        assert other.left == []
+        assert max(running(other.events)) == 128  # the embedding's own, for a moment
+        # where a gradient is there already, what waited is added to it and dies
+        assert [gradient.of for gradient in other.taken] == [table] * adding
+
+
+def test_a_tensor_of_all_layers_has_one_gradient_that_waits_for_the_block_that_made_it() -> None:
+    sizes = Sizes({"h": 4})
+    stem = Tape("stem", sizes)
+    ids = stem.tensor("ids", ("b",), 8)
+    x = op.embedding(stem, ids, stem.parameter("table", (9, "h"), 4), "x", ("b", "h"))
+    bias = op.scale(stem, x, "bias")
+    stem.hand_out(bias)
+    stem.out = x
+    layer = Tape("layer", sizes)
+    y = layer.input(("b", "h"), 4, True)
+    frame = Block(stem)
+    _ = frame.running
+    bias.origin = AMBIENT
+    layer.out = op.mul(layer, y, bias, "y", ("b", "h"))
+    block = Block(layer)
+    cast = Cast([Place((block,), 3), Place((frame,), 1)])
+    (last, many), (others, rest) = cast.roles(0)
+    assert (many, rest) == (1, 2)
+    first = block.back(*last)
+    assert [gradient.of for gradient in first.left] == [bias]
+    assert sum(first.events.coefficients) == 0  # bias's gradient is there, the input saved has gone
+    further = block.back(*others)
+    assert further.left == []
+    assert sum(further.events.coefficients) == -16  # what it makes is added to what waits
+    ((owner, _),) = cast.roles(1)
+    assert [gradient.of for gradient in frame.back(*owner).taken] == [bias]

@@ -99,7 +99,7 @@ def _mask(t: Tape, c: Context, width: int) -> None:
 def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     """Final norm, head and loss; in inference the logits of each sequence's last token."""
     m, o = c.model, c.options
-    t.frees_input = True
+    t.frees_input = t.final = True
     t.module = "final_norm"
     if m.final_norm:
         x = norm(t, c, x, "norm")

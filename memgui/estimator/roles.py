@@ -1,0 +1,81 @@
+"""In which order backward reaches the blocks that use the same tensor or weight.
+
+What several blocks use (a tied table, the encoder's states, a bias that all layers share) gets its
+gradient in parts.  PyTorch sums them in one buffer, from the first contribution to the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from memgui.estimator.block import Block
+from memgui.estimator.lifetimes import ALONE, Gradient, Role
+from memgui.estimator.tape import PARAMETER, Tensor
+
+Roles = tuple[Role, ...]
+"""The role of each block of a layer; empty where all are alone."""
+
+
+class Place(NamedTuple):
+    """``times`` equal layers in a row (their blocks in order), or one block that is no layer."""
+
+    blocks: tuple[Block, ...]
+    times: int
+
+
+class Cast:
+    """Gives every place, asked for in the order of backward, the roles of its blocks."""
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._places = tuple(places)
+        blocks = {block for place in self._places for block in place.blocks}
+        shared = {tensor for block in blocks for tensor in block.tape.handed_out if tensor.grad}
+        shared.update(p for block in blocks for p in block.tape.parameters if p.tied and p.grad)
+        self._waiting = {tensor: Gradient(tensor) for tensor in shared}
+        self._touched = {block: _touched(block, shared) for block in blocks} if shared else {}
+        self._last: dict[Tensor, int] = {}
+        for index, place in enumerate(self._places):
+            for block in place.blocks:
+                for tensor in self._touched.get(block, ()):
+                    if tensor.origin == PARAMETER:
+                        self._last[tensor] = index
+        self._seen: set[Tensor] = set()
+
+    def roles(self, index: int) -> list[tuple[Roles, int]]:
+        """The roles of place ``index``: one for each stretch of layers with the same roles."""
+        place = self._places[index]
+        if not any(self._touched.get(block) or block.tape.handed_out for block in place.blocks):
+            return [((), place.times)]
+        ending = {tensor for tensor, last in self._last.items() if last == index}
+        count = place.times
+        if count == 1:
+            return [(self._layer(place.blocks, ending), 1)]
+        first = self._layer(place.blocks, set())
+        further = self._layer(place.blocks, set())
+        last = self._layer(place.blocks, ending)
+        if not any(role.ends for role in last):
+            return [(first, 1), (further, count - 1)]
+        return [(first, 1), *([(further, count - 2)] if count > 2 else []), (last, 1)]
+
+    def _layer(self, blocks: tuple[Block, ...], ending: set[Tensor]) -> Roles:
+        return tuple([self._role(block, ending) for block in reversed(blocks)][::-1])
+
+    def _role(self, block: Block, ending: set[Tensor]) -> Role:
+        touched = self._touched.get(block, frozenset())
+        own = {tensor for tensor in block.tape.handed_out if tensor in self._waiting}
+        if not touched and not own:
+            return ALONE
+        seen, waiting = self._seen, self._waiting
+        role = Role(
+            {tensor: waiting[tensor] for tensor in waiting if tensor in seen and tensor in touched | own},
+            {tensor: waiting[tensor] for tensor in waiting if tensor in touched - own and tensor not in seen},
+            frozenset(touched & ending),
+        )
+        seen |= touched
+        return role
+
+
+def _touched(block: Block, shared: set[Tensor]) -> frozenset[Tensor]:
+    """What of ``shared`` gets a gradient in the block's backward."""
+    return frozenset(tensor for op in block.tape.ops for tensor, _ in op.back if tensor in shared)
