@@ -94,13 +94,10 @@ class Program(QObject):
 
     def _look_back(self, store: PresetStore, recovery: Recovery) -> None:
         """Say what the last run and the disk left to say, once the window is there."""
-        from memgui.presets.logs import start_logging, take_crash_report, watch_for_faults
+        from memgui.presets.logs import take_crash_report
 
-        start_logging(self.paths)
-        log.info("memgui %s, PySide6 %s, Qt %s, %s", __version__, pyside_version, qVersion(), sys.version)
         library = self.context.library
         report = take_crash_report(self.paths)
-        watch_for_faults(self.paths)
         issues = (*library.settings_issues, *recovery.issues)
         told = (*(issue.message for issue in issues), *store.start())
         if told:
@@ -216,11 +213,21 @@ def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
     program = Program(app, paths, content)
     guard = CrashGuard(program.autosave.flush, program.keep_crash, program)
     guard.install()
+    program.window.painted.connect(lambda: _watch(paths))
     program.window.show()
     status = app.exec()
     guard.remove()
     program.close()
     return status
+
+
+def _watch(paths: AppPaths) -> None:
+    """Write the log, and the stacks if the process dies in C++; begun when the window is there."""
+    from memgui.presets.logs import start_logging, watch_for_faults
+
+    start_logging(paths)
+    watch_for_faults(paths)
+    log.info("memgui %s, PySide6 %s, Qt %s, %s", __version__, pyside_version, qVersion(), sys.version)
 
 
 def check() -> int:

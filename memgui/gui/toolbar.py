@@ -14,6 +14,9 @@ from memgui.gui.theme import Look
 WIDE = 1180
 """From this width on the buttons have their texts, at a 13 px body."""
 
+MODEL = 600
+"""The model's field grows no wider than this, at a 13 px body."""
+
 
 class Toolbar(QWidget):
     """Buttons for the window's actions; below :data:`WIDE` they are icons with tooltips."""
@@ -30,6 +33,7 @@ class Toolbar(QWidget):
         row.addWidget(self.presets)
         self.model = ModelField(view, self)
         self.model.clicked.connect(actions.find_model.trigger)
+        self.model.setMaximumWidth(look.px(MODEL))
         row.addWidget(self.model, 3)
         row.addSpacing(look.px(8))
         self.open = self._button("open", self.tr("Open…"), actions.open)

@@ -1,0 +1,190 @@
+"""Open a config, turn a number, take it back, save a preset, start again: everything is as it was."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from memgui.catalog import Catalog
+from memgui.files.bounded import FileFault
+from memgui.gui.form.number_box import NumberBox
+from memgui.gui.presets_dock import PresetsDock
+from memgui.gui.presets_model import KIND, Row
+from memgui.planning.opening import opened
+from memgui.presets.paths import AppPaths
+from tests.document.test_library import CONFIG
+from tests.e2e.program import started
+
+ROOT = Path(__file__).parent.parent.parent
+LENGTH, BATCH = "training.sequence_length", "training.micro_batch_size"
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> AppPaths:
+    return AppPaths.default(home=tmp_path / "home")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "Small-1B" / "config.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(CONFIG), "utf-8")
+    return path
+
+
+def test_a_first_start_shows_a_real_model_on_a_real_gpu(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths
+) -> None:
+    with started(qapp, qtbot, paths) as program:
+        result = program.context.document.last_result
+        assert result.estimate is not None
+        assert "Llama" in result.scenario.model.name
+        assert "H100" in result.scenario.device.name
+        assert result.estimate.peak_bytes > 2**36
+        assert "GiB" in program.window.panes.verdict.headline
+        assert program.window.notices.notice is None
+
+
+def test_the_whole_way(qapp: QApplication, qtbot: QtBot, paths: AppPaths, config: Path) -> None:
+    with started(qapp, qtbot, paths) as program:
+        window, document = program.window, program.context.document
+        program.context.library.open_path(config)
+        qtbot.waitUntil(lambda: document.scenario.model.name == "Small-1B")
+        window.form.go_to(BATCH)
+        box = window.form.sections["workload"].rows[BATCH].box
+        assert isinstance(box, NumberBox)
+        before = document.settle()
+        QTest.keyClicks(box.lineEdit(), "4")
+        after = document.settle()
+        assert before.estimate is not None
+        assert after.estimate is not None
+        assert after.estimate.peak_bytes > before.estimate.peak_bytes
+        window.actions_.undo.trigger()
+        assert document.settle().scenario == before.scenario
+        assert box.value() == 1
+        window.actions_.redo.trigger()
+        window.actions_.save.trigger()
+        window.names.line.setText("Four at once")
+        QTest.keyClick(window.names.line, Qt.Key.Key_Return)
+        saved = document.scenario
+        assert not window.isWindowModified()
+        QTest.mouseClick(window.toolbar.units.segment("GB"), Qt.MouseButton.LeftButton)
+        window.form.sections["model"].set_open(True)
+    with started(qapp, qtbot, paths) as program:
+        window, document = program.window, program.context.document
+        assert document.scenario == saved
+        assert document.state.name == "Four at once"
+        assert program.context.view.view.units == "GB"
+        assert "GB" in window.panes.verdict.headline
+        assert window.form.sections["model"].is_open
+        assert not document.undo_stack.canUndo()
+        assert str(config) in program.context.library.recent_files()
+        window.actions_.show_presets.setChecked(True)
+        dock = window.body.presets
+        assert isinstance(dock, PresetsDock)
+        names = [item.text() for item in dock.model.items() if item.data(KIND) is Row.PRESET]
+        assert names == ["Four at once"]
+        document.edit(LENGTH, 77)
+        window.actions_.save.trigger()
+        assert not window.isWindowModified()
+    with started(qapp, qtbot, paths) as program:
+        assert program.context.document.scenario.training.sequence_length == 77
+
+
+def test_the_window_and_the_command_line_say_the_same(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths, config: Path
+) -> None:
+    with started(qapp, qtbot, paths, opened(str(config), Catalog())) as program:
+        estimate = program.context.document.settle().estimate
+        assert estimate is not None
+        legend = {node.key: node.bytes for node in estimate.components}
+    run = subprocess.run(
+        [sys.executable, "-m", "memgui", "estimate", "--model", str(config), "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    device = json.loads(run.stdout)["device"]
+    assert device["peak_bytes"] == estimate.peak_bytes
+    assert {part["key"]: part["bytes"] for part in device["components"]} == legend
+
+
+def test_what_was_asked_for_is_opened_and_not_the_last_session(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths, config: Path
+) -> None:
+    with started(qapp, qtbot, paths) as program:
+        program.context.document.edit(LENGTH, 99)
+    with started(qapp, qtbot, paths, opened(str(config), Catalog())) as program:
+        assert program.context.document.scenario.model.name == "Small-1B"
+        assert program.context.document.scenario.training.sequence_length == 99
+        assert not program.context.document.undo_stack.canUndo()
+
+
+def test_a_killed_program_restores_and_says_so(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with started(qapp, qtbot, paths) as program:
+        program.context.document.edit(LENGTH, 123)
+        program.autosave.flush()
+        slot = next(paths.sessions.glob("*.json"))
+        killed = slot.read_bytes()
+    for left in paths.sessions.iterdir():
+        left.unlink()
+    (paths.sessions / slot.name).write_bytes(killed)  # as it stood when the power went
+    with started(qapp, qtbot, paths) as program:
+        assert program.context.document.scenario.training.sequence_length == 123
+        assert "did not end properly" in program.window.notices.text
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with started(qapp, qtbot, paths) as program:
+
+        def full(*args: object, **more: object) -> None:
+            raise FileFault("session.json", "{file} cannot be written: the disk is full.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(program.keeper, "write", full)
+            program.context.document.edit(LENGTH, 55)
+            program.autosave.flush()
+            assert "disk is full" in program.window.notices.text
+        assert program.context.document.scenario.training.sequence_length == 55
+    with started(qapp, qtbot, paths) as program:
+        assert program.context.document.scenario.training.sequence_length == 55
+
+
+def test_a_settings_file_of_nonsense_is_set_aside_and_said(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths
+) -> None:
+    paths.settings.parent.mkdir(parents=True)
+    paths.settings.write_text("not json", "utf-8")
+    with started(qapp, qtbot, paths) as program:
+        assert program.window.notices.notice is not None
+        assert program.window.notices.notice.severity == "warning"
+        assert program.context.view.view.units == "GiB"
+
+
+def test_a_preset_is_renamed_in_place(qapp: QApplication, qtbot: QtBot, paths: AppPaths) -> None:
+    with started(qapp, qtbot, paths) as program:
+        program.context.library.save_as("One")
+        program.window.actions_.show_presets.setChecked(True)
+        dock = program.window.body.presets
+        assert isinstance(dock, PresetsDock)
+        item = next(item for item in dock.model.items() if item.text() == "One")
+        dock.tree.setCurrentIndex(item.index())
+        dock.tree.setFocus()
+        QTest.keyClick(dock.tree, Qt.Key.Key_F2)
+        editor = dock.tree.findChild(QLineEdit)
+        assert isinstance(editor, QLineEdit)
+        QTest.keyClicks(editor, "Two")
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: program.context.document.state.name == "Two")
+        assert "Two" in program.window.windowTitle()

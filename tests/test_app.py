@@ -1,0 +1,69 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from memgui import app
+from memgui.app import load_translators
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_check_runs_an_edit_through_the_window_and_touches_no_home(home: Path) -> None:
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", "import sys; from memgui.app import check; sys.exit(check())"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    assert "The window works." in run.stdout
+    assert "PyTorch" in run.stdout
+    assert sorted(path.name for path in home.iterdir()) == ["runtime"]
+
+
+def test_the_start_loads_nothing_that_can_wait() -> None:
+    """What is imported before the first picture; each of these costs a start that does not need it."""
+    code = "import sys, json, memgui.app; print(json.dumps(sorted(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    modules = json.loads(run.stdout)
+    waiting = (
+        "pyqtgraph",
+        "numpy",
+        "hashlib",
+        "logging.handlers",
+        "memgui.importers",
+        "memgui.gui.help",
+        "memgui.gui.model_picker",
+        "memgui.gui.presets_dock",
+        "memgui.gui.search_popup",
+        "memgui.gui.why.page",
+        "memgui.presets.logs",
+    )
+    assert [name for name in waiting if name in modules] == []
+
+
+@pytest.mark.parametrize("language", ["", "en", "xx_YY", "zh_CN"])
+def test_a_language_without_translation_leaves_english(qapp: QApplication, language: str) -> None:
+    for translator in load_translators(qapp, language):
+        qapp.removeTranslator(translator)
+
+
+def test_qt_messages_go_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    from PySide6.QtCore import QMessageLogContext, QtMsgType
+
+    app._qt_message(QtMsgType.QtCriticalMsg, QMessageLogContext(), "broken")
+    app._qt_message(QtMsgType.QtWarningMsg, QMessageLogContext(), "This plugin does not support raise()")
+    assert [(record.name, record.levelname) for record in caplog.records if record.levelno > 10] == [
+        ("qt", "ERROR")
+    ]
