@@ -70,8 +70,6 @@ def _estimate(arguments: Sequence[str]) -> int:
 
     scenario, issues, assumed = _scenario(options.model, options.preset, options.sets, Catalog())
     found = estimate(scenario)
-    if found.verdict.kind == "unknown":
-        raise WrongInput(found.verdict.reason.text)
     if options.form == "json":
         _print(json.dumps(estimate_object(found, issues, assumed), indent=2))
     elif options.form == "markdown":

@@ -21,11 +21,13 @@ def gib(size: int) -> str:
 
 def as_lines(estimate: Estimate) -> str:
     """The verdict and the eight components, for a terminal."""
+    if estimate.verdict.kind == "unknown":
+        return _sentence(estimate)
     rows = [(node.label, gib(node.bytes), f"{node.bytes:,}") for node in estimate.components]
     rows.append(("Total", gib(estimate.peak_bytes), f"{estimate.peak_bytes:,}"))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [
-        f"{_subject(estimate)}: {_KINDS[estimate.verdict.kind]}. {estimate.verdict.reason.text}",
+        _sentence(estimate),
         "",
         *(f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows),
         "",
@@ -38,8 +40,10 @@ def as_lines(estimate: Estimate) -> str:
 
 def as_markdown(estimate: Estimate) -> str:
     """The breakdown as a Markdown table, two levels deep."""
+    if estimate.verdict.kind == "unknown":
+        return _sentence(estimate)
     lines = [
-        f"**{_subject(estimate)}**: {_KINDS[estimate.verdict.kind]}. {estimate.verdict.reason.text}",
+        f"**{_cell(_subject(estimate))}**: {_outcome(estimate)}",
         "",
         "| Part | Memory | Bytes | Formula |",
         "| --- | ---: | ---: | --- |",
@@ -121,12 +125,17 @@ def as_table(rows: Iterable[tuple[str, ...]], form: str) -> str:
     return "\n".join((lines[0], "|" + " --- |" * len(listed[0]), *lines[1:]))
 
 
-_KINDS = {
-    "fits": "fits",
-    "tight": "tight",
-    "does_not_fit": "does not fit",
-    "unknown": "unknown",
-}
+_KINDS = {"fits": "fits", "tight": "tight", "does_not_fit": "does not fit"}
+
+
+def _sentence(estimate: Estimate) -> str:
+    return f"{_subject(estimate)}: {_outcome(estimate)}"
+
+
+def _outcome(estimate: Estimate) -> str:
+    reason = estimate.verdict.reason.text
+    kind = _KINDS.get(estimate.verdict.kind)
+    return reason if kind is None else f"{kind}. {reason}"
 
 
 def _subject(estimate: Estimate) -> str:

@@ -14,11 +14,12 @@ import pytest
 from memgui import __version__
 from memgui.catalog import Catalog
 from memgui.cli import main
+from memgui.estimator.estimate import unknown
 from memgui.estimator.result import COMPONENTS
 from memgui.planning.as_json import estimate_object
 from memgui.planning.display import is_missing, no_qt
 from memgui.presets.codec import Preset, encode
-from memgui.spec import replace
+from memgui.spec import Message, replace
 from memgui.spec.fields import FIELDS
 from tests.planning.test_opening import LLAMA
 
@@ -153,6 +154,20 @@ def test_short_models_are_estimated_without_being_asked_twice(capsys: pytest.Cap
     assert answer["scenario"]["training"]["sequence_length"] == 1024
     assert any("training.sequence_length" in text for text in answer["assumptions"])
     assert "1,024" in refused(capsys, "estimate", "--model", "gpt2", "--set", "training.sequence_length=2048")
+
+
+def test_a_model_that_is_not_modelled_is_unknown_and_says_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, config: Path
+) -> None:
+    reason = Message("unknown, because model.num_experts = 8 is not modelled yet")
+    monkeypatch.setattr("memgui.cli.estimate", lambda scenario: unknown(scenario, reason))
+    verdict = answered(capsys, "--model", str(config))["verdict"]
+    assert (verdict["kind"], verdict["reason"]) == ("unknown", reason.text)
+    for form in ([], ["--markdown"]):
+        assert main(["estimate", "--model", str(config), *form]) == 0
+        said = capsys.readouterr().out
+        assert reason.text in said
+        assert "GiB" not in said
 
 
 @pytest.mark.parametrize("form", ["--markdown", "--csv", None])
