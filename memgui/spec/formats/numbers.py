@@ -1,9 +1,4 @@
-"""Number formats: how many bytes a tensor takes when it is stored in one.
-
-A format stores ``block`` elements in ``block_bytes`` bytes (a plain format has ``block == 1``).
-Quantised formats carry their scales inside that ratio; what a scheme leaves in another format is
-the scheme's affair (``memgui.estimator``), not the format's.
-"""
+"""Plain number formats, one number after another."""
 
 from __future__ import annotations
 
@@ -13,7 +8,11 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 
 class NumberFormat(msgspec.Struct, frozen=True):
-    """One way to store numbers: ``block`` elements in ``block_bytes`` bytes."""
+    """One way to store numbers: ``block`` elements in ``block_bytes`` bytes.
+
+    A plain format has one element to a block, or as few as make whole bytes.  ``exact`` is false
+    where a format is stored in more than one way.
+    """
 
     name: str
     label: str
@@ -36,21 +35,30 @@ class NumberFormat(msgspec.Struct, frozen=True):
 
 _IEEE = "IEEE 754"
 _ML = QT_TRANSLATE_NOOP("sources", "PyTorch's dtype sizes")
+_MX = "OCP Microscaling Formats (MX) v1.0"
+_TERNARY = QT_TRANSLATE_NOOP("sources", "Five ternary digits to a byte (1.585 bits of information each)")
 
 _TABLE = (
     NumberFormat("fp64", QT_TRANSLATE_NOOP("formats", "fp64"), 1, 8, _IEEE),
     NumberFormat("fp32", QT_TRANSLATE_NOOP("formats", "fp32"), 1, 4, _IEEE),
+    NumberFormat("tf32", QT_TRANSLATE_NOOP("formats", "tf32 (stored as fp32)"), 1, 4, _ML),
     NumberFormat("bf16", QT_TRANSLATE_NOOP("formats", "bf16"), 1, 2, _ML),
     NumberFormat("fp16", QT_TRANSLATE_NOOP("formats", "fp16"), 1, 2, _IEEE),
     NumberFormat("fp8", QT_TRANSLATE_NOOP("formats", "fp8"), 1, 1, _ML),
-    NumberFormat("int8", QT_TRANSLATE_NOOP("formats", "int8"), 1, 1, _ML),
+    NumberFormat("fp8_e4m3", QT_TRANSLATE_NOOP("formats", "fp8 (e4m3)"), 1, 1, _ML),
+    NumberFormat("fp8_e5m2", QT_TRANSLATE_NOOP("formats", "fp8 (e5m2)"), 1, 1, _ML),
+    NumberFormat("fp4_e2m1", QT_TRANSLATE_NOOP("formats", "fp4 (e2m1)"), 2, 1, _MX),
     NumberFormat("int64", QT_TRANSLATE_NOOP("formats", "int64"), 1, 8, _ML),
     NumberFormat("int32", QT_TRANSLATE_NOOP("formats", "int32"), 1, 4, _ML),
+    NumberFormat("int8", QT_TRANSLATE_NOOP("formats", "int8"), 1, 1, _ML),
+    NumberFormat("int4", QT_TRANSLATE_NOOP("formats", "int4"), 2, 1, _ML),
+    NumberFormat("int2", QT_TRANSLATE_NOOP("formats", "int2"), 4, 1, _ML),
+    NumberFormat("ternary_b1.58", QT_TRANSLATE_NOOP("formats", "ternary"), 5, 1, _TERNARY, exact=False),
     NumberFormat("bool", QT_TRANSLATE_NOOP("formats", "bool"), 1, 1, _ML),
 )
 
 FORMATS: dict[str, NumberFormat] = {entry.name: entry for entry in _TABLE}
-"""Every known format by name."""
+"""Every plain format by name."""
 
 
 def number_format(name: str) -> NumberFormat:
