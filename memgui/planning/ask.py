@@ -54,6 +54,15 @@ def fits(estimate: Estimate) -> bool:
     return verdict.kind == "fits" or (verdict.kind == "tight" and verdict.headroom_bytes >= 0)
 
 
+def surely_fits(estimate: Estimate) -> bool:
+    """Whether the whole range is within the limit: what a proposed change should reach."""
+    return estimate.verdict.kind == "fits"
+
+
+Within = Callable[[Estimate], bool]
+"""Which estimates count as fitting."""
+
+
 class Asker:
     """Asks the estimator, and keeps the answers where ``remember`` is set.
 

@@ -10,8 +10,8 @@ from memgui.planning.ask import Answer, Asker
 from memgui.planning.changes import Change, apply, change
 from memgui.spec import Device, Scenario, get
 
-COUNTS = tuple(2**power for power in range(11))
-"""How many devices are tried: powers of two, as machines and racks come."""
+MOST = 1024
+"""How many times as many devices are tried at most; powers of two, as machines and racks come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ def fewest_devices(
 
 
 def on_more_devices(
-    scenario: Scenario, layout: tuple[Change, ...], path: str, ask: Asker
+    scenario: Scenario, layout: tuple[Change, ...], path: str, ask: Asker, most: int = MOST
 ) -> Iterator[OnDevice]:
     """``scenario`` on twice as many devices, four times as many, … while that can be computed."""
-    for factor in COUNTS[1:]:
+    for factor in (1 << power for power in range(1, most.bit_length())):
         count = scenario.device.count * factor
         degree: int = get(scenario, path) * factor
         changes = (

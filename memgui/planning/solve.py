@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from memgui.estimator.result import Estimate
-from memgui.planning.ask import Answer, Asker
+from memgui.planning.ask import Answer, Asker, Within, fits
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, Scenario, ScenarioError, get, replace
 from memgui.spec.fields import BY_PATH, Field, Kind
 
@@ -76,10 +76,10 @@ class Solution:
         return None if answer is None else get(answer.scenario, self.path)
 
 
-def solve(scenario: Scenario, path: str, ask: Asker | None = None) -> Solution:
+def solve(scenario: Scenario, path: str, ask: Asker | None = None, within: Within = fits) -> Solution:
     """The largest whole number at ``path`` with which ``scenario`` fits; all else stays as it is.
 
-    Fitting is :func:`memgui.planning.ask.fits`.  Exact where the need grows with the field.  Where
+    What fits is for ``within`` to say.  Exact where the need grows with the field.  Where
     it dips on the way (allocator blocks, kernels that pad), the answer still fits, the next allowed
     value does not, and no dip within a thousand steps is missed that holds at a doubling.
 
@@ -88,7 +88,7 @@ def solve(scenario: Scenario, path: str, ask: Asker | None = None) -> Solution:
         ScenarioError: it holds no whole number, or has no effect in this scenario.
     """
     field = _searchable(scenario, path)
-    return _Search(scenario, field, Asker() if ask is None else ask).solution()
+    return _Search(scenario, field, Asker() if ask is None else ask, within).solution()
 
 
 def _searchable(scenario: Scenario, path: str) -> Field:
@@ -117,7 +117,8 @@ def _refusal(code: str, path: str, text: str, allowed: Message | None = None) ->
 class _Search:
     """One search: ``low`` always fits, what lies at ``high`` does not or is not allowed."""
 
-    def __init__(self, scenario: Scenario, field: Field, ask: Asker) -> None:
+    def __init__(self, scenario: Scenario, field: Field, ask: Asker, within: Within) -> None:
+        self.within = within
         self.scenario = scenario
         self.path = field.path
         self.ask = ask
@@ -131,6 +132,10 @@ class _Search:
         if answer is None:
             answer = self.asked[value] = self.ask(replace(self.scenario, self.path, value))
         return answer
+
+    def fits(self, value: int) -> bool:
+        found = self.at(value).estimate
+        return found is not None and self.within(found)
 
     def solution(self) -> Solution:
         start = self.start()
@@ -154,19 +159,19 @@ class _Search:
     def start(self) -> int | Solution:
         """A value that fits to start from: the present one, else the least."""
         present: Any = get(self.scenario, self.path)
-        if present is not None and self.least <= present <= self.most and self.at(present).fits:
+        if present is not None and self.least <= present <= self.most and self.fits(present):
             return int(present)
         least = self.least if self.at(self.least).issue is None else self.allowed_above(self.least)
         if least is None:
             return self.found(Bound.SCENARIO, None, issue=self.at(self.least).issue)
-        return least if self.at(least).fits else self.found(Bound.MEMORY, None, least)
+        return least if self.fits(least) else self.found(Bound.MEMORY, None, least)
 
     def bracket(self, low: int, stride: int) -> tuple[int, int | None]:
         """Doubling steps up from ``low``: the last value that fits and the first that does not."""
         step = stride
         while low < self.most:
             high = min(low + step, self.most)
-            if not self.at(high).fits:
+            if not self.fits(high):
                 return low, high
             low, step = high, step * 2
         return low, None
@@ -175,7 +180,7 @@ class _Search:
         """The last of ``low``, ``low + stride``, … below ``high`` that fits."""
         while high - low > stride:
             middle = low + max((high - low) // stride // 2, 1) * stride
-            if self.at(middle).fits:
+            if self.fits(middle):
                 low = middle
             else:
                 high = middle
@@ -193,13 +198,13 @@ class _Search:
 
     def fitting_from(self, value: int) -> int | None:
         """``value`` or one a power of two above it, where that fits; ``None`` where none does."""
-        if self.at(value).fits:
+        if self.fits(value):
             return value
         for power in range(BEYOND):
             further = value + (1 << power)
             if further > self.most:
                 break
-            if self.at(further).fits:
+            if self.fits(further):
                 return further
         return None
 

@@ -1,0 +1,255 @@
+"""What a change costs, in plain words.  No bytes: those are the estimator's affair.
+
+Every field of the table has an answer: one of its own here, else its help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from memgui.estimator.result import Estimate
+from memgui.planning.changes import Change
+from memgui.planning.words import Said
+from memgui.spec import QT_TRANSLATE_NOOP
+from memgui.spec.fields import BY_PATH
+from memgui.spec.formats import FORMATS
+
+
+class Disturbance(IntEnum):
+    """How far a change is from what the person set out to do; the gentlest first."""
+
+    NONE = 0  # nothing is lost
+    SLOWER = 1  # the same results, later
+    HARDWARE = 2  # the same results, on other or more devices
+    ACCURACY = 3  # results may differ a little
+    TUNING = 4  # settings must be found again
+    LESS = 5  # less is done: shorter sequences, fewer weights trained
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """``sentences`` say what is paid; ``weight`` orders costs of one kind, the lighter first."""
+
+    disturbance: Disturbance
+    sentences: tuple[Said, ...]
+    weight: int = 0
+
+
+def _say(template: str) -> Said:
+    return Said(template, context="ways")
+
+
+SAME = _say(QT_TRANSLATE_NOOP("ways", "Results stay the same."))
+ROUNDING = _say(QT_TRANSLATE_NOOP("ways", "Results stay the same up to rounding."))
+PACKAGE = _say(QT_TRANSLATE_NOOP("ways", "Needs a further package."))
+NOTHING = _say(QT_TRANSLATE_NOOP("ways", "None worth naming."))
+TUNE = _say(QT_TRANSLATE_NOOP("ways", "The learning rate needs tuning again."))
+SMALL_UPDATES = _say(QT_TRANSLATE_NOOP("ways", "Weights lose digits: small updates can vanish."))
+
+_FREE = Cost(Disturbance.NONE, (NOTHING, SAME))
+_KERNELS = Cost(Disturbance.NONE, (NOTHING, ROUNDING))
+
+_RETUNE = Cost(Disturbance.TUNING, (TUNE,))
+_SGD = Cost(
+    Disturbance.TUNING,
+    (TUNE, _say(QT_TRANSLATE_NOOP("ways", "Transformers usually train worse with it."))),
+    1,
+)
+_RERUN = _say(QT_TRANSLATE_NOOP("ways", "Part of the forward pass runs again."))
+_THIRD = _say(QT_TRANSLATE_NOOP("ways", "About a third slower."))
+_MASTER = _say(QT_TRANSLATE_NOOP("ways", "Products are rounded to 16 bits, sums of updates are not."))
+_OVERFLOW = _say(QT_TRANSLATE_NOOP("ways", "Can overflow, so the loss must be scaled."))
+_MOVES = _say(QT_TRANSLATE_NOOP("ways", "Slower: data moves between GPU and host memory."))
+
+_VALUES: Mapping[tuple[str, object], Cost] = {
+    ("training.activation_checkpointing", "full"): Cost(Disturbance.SLOWER, (_THIRD, SAME), 1),
+    ("training.activation_checkpointing", "selective"): Cost(Disturbance.SLOWER, (_RERUN, SAME)),
+    ("training.attention", "sdpa"): _KERNELS,
+    ("training.attention", "flash_attention_2"): Cost(Disturbance.NONE, (PACKAGE, ROUNDING), 1),
+    ("inference.attention", "sdpa"): _KERNELS,
+    ("inference.attention", "flash_attention_2"): Cost(Disturbance.NONE, (PACKAGE, ROUNDING), 1),
+    ("training.implementation", "fused"): Cost(Disturbance.NONE, (PACKAGE, ROUNDING), 1),
+    ("training.implementation", "megatron"): Cost(
+        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The training code is written anew.")),)
+    ),
+    ("training.optimizer_implementation", "forloop"): Cost(
+        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "The optimizer step takes longer.")), SAME)
+    ),
+    ("training.optimizer_implementation", "fused"): _FREE,
+    ("training.optimizer_implementation", "foreach"): _FREE,
+    ("training.keep_outputs", False): Cost(
+        Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "One line of the training loop changes.")), SAME)
+    ),
+    ("training.use_cache", False): _FREE,
+    ("training.zero_grad_set_to_none", True): _FREE,
+    ("training.padding_mask", False): Cost(
+        Disturbance.NONE,
+        (_say(QT_TRANSLATE_NOOP("ways", "Samples are packed instead of padded.")),),
+        2,
+    ),
+    ("training.gradient_clipping", False): Cost(
+        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "Outliers among the gradients are not damped.")),)
+    ),
+    ("training.precision", "fp32"): Cost(
+        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Slower: all arithmetic is in 32 bits.")),), 3
+    ),
+    ("training.precision", "bf16_mixed"): Cost(Disturbance.ACCURACY, (_MASTER,)),
+    ("training.precision", "bf16_master"): Cost(Disturbance.ACCURACY, (_MASTER,)),
+    ("training.precision", "fp16_master"): Cost(Disturbance.ACCURACY, (_MASTER, _OVERFLOW), 1),
+    ("training.precision", "bf16"): Cost(Disturbance.TUNING, (SMALL_UPDATES,)),
+    ("training.precision", "fp16"): Cost(Disturbance.TUNING, (SMALL_UPDATES, _OVERFLOW), 1),
+    ("training.optimizer", "sgd"): _SGD,
+    ("training.optimizer", "sgd_momentum"): _SGD,
+    ("parallelism.sharding", "zero1"): Cost(
+        Disturbance.HARDWARE,
+        (_say(QT_TRANSLATE_NOOP("ways", "GPUs exchange their shares at each step.")), SAME),
+    ),
+    ("parallelism.sharding", "zero2"): Cost(
+        Disturbance.HARDWARE,
+        (_say(QT_TRANSLATE_NOOP("ways", "GPUs exchange their shares at each step.")), SAME),
+        1,
+    ),
+    ("parallelism.sharding", "zero3"): Cost(
+        Disturbance.HARDWARE,
+        (_say(QT_TRANSLATE_NOOP("ways", "GPUs exchange weights at each layer.")), SAME),
+        2,
+    ),
+}
+"""Costs of one value of a field."""
+
+_PATHS: Mapping[str, Cost] = {
+    "training.activation_checkpointing": Cost(Disturbance.SLOWER, (_RERUN, SAME)),
+    "training.sdpa_backend": _KERNELS,
+    "training.optimizer": _RETUNE,
+    "training.precision": Cost(Disturbance.ACCURACY, (SMALL_UPDATES,), 1),
+    "training.method": Cost(
+        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Fewer weights are trained; may learn less.")),), 2
+    ),
+    "training.dropout": Cost(
+        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "Less protection against overfitting.")),)
+    ),
+    "training.lora.dropout": Cost(
+        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "Less protection against overfitting.")),)
+    ),
+    "training.lora.rank": Cost(
+        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Smaller adapters can learn less.")),)
+    ),
+    "training.lora.target_modules": Cost(
+        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Fewer adapters can learn less.")),)
+    ),
+    "training.lora.adapter_format": Cost(Disturbance.ACCURACY, (SMALL_UPDATES,)),
+    "training.sequence_length": Cost(
+        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Longer texts are cut or split.")),)
+    ),
+    "training.micro_batch_size": Cost(
+        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The batch is smaller.")),)
+    ),
+    "training.gradient_accumulation_steps": Cost(
+        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The batch is smaller.")),)
+    ),
+    "inference.batch_size": Cost(
+        Disturbance.LESS,
+        (_say(QT_TRANSLATE_NOOP("ways", "Fewer sequences at once, so fewer tokens a second.")),),
+    ),
+    "inference.prompt_tokens": Cost(
+        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Longer prompts are cut or refused.")),), 1
+    ),
+    "inference.generated_tokens": Cost(
+        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Longer answers are cut.")),), 1
+    ),
+    "inference.gpu_memory_utilization": Cost(
+        Disturbance.HARDWARE,
+        (_say(QT_TRANSLATE_NOOP("ways", "Leaves less for whatever else runs on the GPU.")),),
+    ),
+    "device.memory_bytes": Cost(
+        Disturbance.HARDWARE, (_say(QT_TRANSLATE_NOOP("ways", "Another GPU.")), SAME), 4
+    ),
+    "device.count": Cost(Disturbance.HARDWARE, (_say(QT_TRANSLATE_NOOP("ways", "More GPUs.")), SAME), 3),
+    "parallelism.tensor": Cost(
+        Disturbance.HARDWARE,
+        (
+            _say(
+                QT_TRANSLATE_NOOP(
+                    "ways", "GPUs exchange activations in each layer, so they need a fast link."
+                )
+            ),
+            SAME,
+        ),
+        3,
+    ),
+}
+"""Costs of a field, whatever its value."""
+
+ACCUMULATED = Cost(
+    Disturbance.SLOWER,
+    (
+        _say(QT_TRANSLATE_NOOP("ways", "More and smaller passes: somewhat slower.")),
+        _say(QT_TRANSLATE_NOOP("ways", "The batch of a step stays the same.")),
+    ),
+)
+"""A smaller micro batch with as much more accumulation."""
+
+
+def cost_of(change: Change, after: Estimate) -> Cost:
+    """What ``change`` costs; ``after`` is the estimate with it made."""
+    path, new = change.path, change.new
+    if path == "training.method" and new != "full":
+        return _fewer_weights(after)
+    found = _VALUES.get((path, new)) if isinstance(new, str | bool) else None
+    if found is not None:
+        return found
+    field = BY_PATH[path]
+    if path.endswith("_format") and isinstance(new, str) and path != "training.lora.adapter_format":
+        return _rounded(new)
+    if path == "training.optimizer" and any(part in str(new) for part in ("8bit", "4bit", "int8", "fp8")):
+        return _small_states(str(new))
+    if "offload" in path or "offload" in str(new) or str(new).startswith("paged"):
+        return Cost(Disturbance.SLOWER, (_MOVES, SAME), 2)
+    if path in _PATHS:
+        return _PATHS[path]
+    choice = field.choice(new)
+    said = (choice.help if choice is not None else "") or field.help
+    return Cost(Disturbance.ACCURACY, (Said("{help}", words={"help": ("fields", said)}, context="ways"),), 9)
+
+
+def _fewer_weights(after: Estimate) -> Cost:
+    counted = after.parameters
+    hundredths = counted.trainable * 10_000 // max(counted.total, 1)
+    share = f"{hundredths // 100}.{hundredths % 100:02d}"
+    said = Said(
+        QT_TRANSLATE_NOOP("ways", "Trains {share} % of the weights; may learn less."),
+        words={"share": share},
+        context="ways",
+    )
+    return Cost(Disturbance.LESS, (said,), 2 if after.scenario.training.method == "lora" else 3)
+
+
+def _small_states(name: str) -> Cost:
+    said = (_say(QT_TRANSLATE_NOOP("ways", "Small risk to convergence.")), PACKAGE)
+    return Cost(Disturbance.ACCURACY, said, 1 if name.startswith("paged") else 0)
+
+
+def bits_of(name: str) -> float | None:
+    """Bits of a number in the format called ``name``, scales included; ``None`` where it is not known."""
+    known = FORMATS.get(name)
+    return None if known is None else known.bits
+
+
+def _rounded(name: str) -> Cost:
+    """The cost of a number format by its width."""
+    bits = bits_of(name)
+    weight = 20 if bits is None else round(20 - min(bits, 20))
+    if bits is not None and bits >= 16:
+        return Cost(
+            Disturbance.ACCURACY, (_say(QT_TRANSLATE_NOOP("ways", "Hardly any difference.")),), weight
+        )
+    if bits is not None and bits >= 7.5:
+        return Cost(
+            Disturbance.ACCURACY, (_say(QT_TRANSLATE_NOOP("ways", "Quality suffers little.")),), weight
+        )
+    if bits is None or bits >= 3.9:
+        said = _say(QT_TRANSLATE_NOOP("ways", "Some quality is lost, more in small models."))
+        return Cost(Disturbance.ACCURACY, (said,), weight)
+    return Cost(Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Quality suffers clearly.")),), weight)

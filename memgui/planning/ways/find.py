@@ -1,0 +1,240 @@
+"""Ways to fit: every single legal change that helps, and pairs where none is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from memgui.catalog import DeviceEntry
+from memgui.estimator.result import Estimate
+from memgui.planning.ask import Asker, surely_fits
+from memgui.planning.changes import Change, apply
+from memgui.planning.ways.costs import ACCUMULATED, ROUNDING, SAME, Cost, Disturbance, cost_of
+from memgui.planning.ways.rules import KEEPING, RULES, Means, Proposal, Rule
+from memgui.planning.ways.titles import title_of
+from memgui.planning.words import Said
+from memgui.spec import QT_TRANSLATE_NOOP, Scenario
+
+WORTH = 1000
+"""A change is worth naming from one part in this many of the need, or where it changes the verdict."""
+
+FOR_A_FIELD = 3
+"""Most values of one field that are named."""
+
+MOST_PAIRS = 24
+
+_KINDS = ("fits", "tight", "does_not_fit")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Changes to a scenario that make it need less, or give it more room.
+
+    ``title`` names the change; ``costs`` say in plain words what is paid.  A pair has its two single
+    changes in ``parts``, and no title of its own.  ``saves_bytes`` is negative where a device with
+    more room is needed more of.
+    """
+
+    title: Said
+    changes: tuple[Change, ...]
+    scenario: Scenario
+    estimate: Estimate
+    saves_bytes: int
+    disturbance: Disturbance
+    costs: tuple[Said, ...]
+    weight: int = 0
+    parts: tuple[Way, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Stable name: the fields and what becomes of them."""
+        return " ".join(f"{one.path}={one.new}" for one in self.changes)
+
+    @property
+    def kind(self) -> str:
+        """Verdict with the change made."""
+        return self.estimate.verdict.kind
+
+    @property
+    def headroom_bytes(self) -> int:
+        """Room left with the change made; negative where it does not fit."""
+        return self.estimate.verdict.headroom_bytes
+
+    @property
+    def same_results(self) -> bool:
+        """Whether what comes out stays the same, up to rounding."""
+        return self.disturbance <= Disturbance.HARDWARE
+
+    @property
+    def order(self) -> tuple[int, int, bool, int, int]:
+        """What fits first, then what disturbs least, one change before two."""
+        kind = _KINDS.index(self.kind)
+        return (kind, self.disturbance, bool(self.parts), self.weight, -self.saves_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The ways from one scenario: what fits first, then what is gentlest.
+
+    There are no pairs where one change is enough.
+    """
+
+    scenario: Scenario
+    estimate: Estimate | None
+    singles: tuple[Way, ...] = ()
+    pairs: tuple[Way, ...] = ()
+
+    @property
+    def all(self) -> tuple[Way, ...]:
+        """Single changes and pairs in one order."""
+        return tuple(sorted((*self.singles, *self.pairs), key=lambda way: way.order))
+
+
+def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: Asker | None = None) -> Ways:
+    """Every single change that is legal here and helps; pairs of them where none is enough.
+
+    A change that does less than the person set out to do (shorter sequences, fewer trained weights)
+    is not enough in this sense: pairs that fit without it are looked for all the same.
+    ``devices`` are those on offer (see :func:`memgui.planning.devices.of_a_sort`).  Nothing is found
+    where the scenario itself cannot be computed.
+    """
+    ask = Asker(remember=True) if ask is None else ask
+    base = ask(scenario).estimate
+    if base is None:
+        return Ways(scenario, None)
+    means = Means(ask, devices)
+    every = tuple(_singles(scenario, base, means))
+    singles = _few_of_each_field(every)
+    gentlest = min((way.disturbance for way in singles if way.kind == "fits"), default=None)
+    if surely_fits(base) or (gentlest is not None and gentlest < Disturbance.LESS):
+        return Ways(scenario, base, singles)
+    enough = gentlest is not None  # by doing less: then only pairs that do not are of interest
+    firsts = [way for way in singles if way.kind != "fits" and not (enough and _does_less(way))]
+    found = _pairs(base, firsts, KEEPING if enough else RULES, means)
+    pairs = tuple(way for way in found if not enough or (way.kind == "fits" and not _does_less(way)))
+    return Ways(scenario, base, singles, pairs)
+
+
+def _does_less(way: Way) -> bool:
+    return way.disturbance >= Disturbance.LESS
+
+
+def _singles(scenario: Scenario, base: Estimate, means: Means) -> Iterator[Way]:
+    seen: set[Scenario] = set()
+    for rule in RULES:
+        for proposal in rule(scenario, means):
+            changed = apply(scenario, proposal.changes)
+            if changed in seen:
+                continue
+            seen.add(changed)
+            way = _way(base, changed, proposal, means.ask)
+            if way is not None:
+                yield way
+
+
+def _few_of_each_field(ways: Iterable[Way]) -> tuple[Way, ...]:
+    """All ways in order; of one field's values the gentlest, the first that fits, the one that saves most."""
+    by_field: dict[tuple[str, ...], list[Way]] = {}
+    for way in sorted(ways, key=lambda way: way.order):
+        by_field.setdefault(tuple(one.path for one in way.changes), []).append(way)
+    kept: list[Way] = []
+    for same in by_field.values():
+        if len(same) > FOR_A_FIELD:
+            gentlest = min(same, key=lambda way: (way.disturbance, way.weight))
+            same = [same[0], gentlest, max(same, key=lambda way: way.saves_bytes)]
+        kept += (way for at, way in enumerate(same) if way not in same[:at])
+    return tuple(sorted(kept, key=lambda way: way.order))
+
+
+def _pairs(base: Estimate, firsts: Iterable[Way], rules: Iterable[Rule], means: Means) -> tuple[Way, ...]:
+    """Two changes that together reach what neither does; the second may only make sense after the first."""
+    seen: set[Scenario] = set()
+    found: list[Way] = []
+    for first in firsts:
+        taken = {one.path for one in first.changes}
+        for rule in rules:
+            for proposal in rule(first.scenario, means):
+                if taken & {one.path for one in proposal.changes}:
+                    continue
+                changed = apply(first.scenario, proposal.changes)
+                if changed in seen:
+                    continue
+                seen.add(changed)
+                second = _way(first.estimate, changed, proposal, means.ask)
+                if second is not None:
+                    found.append(_pair(base, first, second))
+    found.sort(key=lambda way: way.order)
+    if not found or found[0].kind == "does_not_fit":
+        return tuple(sorted(found, key=lambda way: -way.headroom_bytes)[:FOR_A_FIELD])
+    kept: dict[frozenset[object], Way] = {}
+    for way in found:
+        if way.kind == found[0].kind:
+            kept.setdefault(_alike(way), way)
+    return tuple(kept.values())[:MOST_PAIRS]
+
+
+def _alike(way: Way) -> frozenset[object]:
+    """The same for pairs that differ in a number alone."""
+    return frozenset((one.path, one.new if isinstance(one.new, str | bool) else None) for one in way.changes)
+
+
+def _pair(base: Estimate, first: Way, second: Way) -> Way:
+    changes = (*first.changes, *second.changes)
+    cost = _cost(changes, second.estimate)
+    return Way(
+        title=Said(QT_TRANSLATE_NOOP("ways", "Two changes"), context="ways"),
+        changes=changes,
+        scenario=second.scenario,
+        estimate=second.estimate,
+        saves_bytes=base.peak_bytes - second.estimate.peak_bytes,
+        disturbance=cost.disturbance,
+        costs=cost.sentences,
+        weight=cost.weight,
+        parts=(first, second),
+    )
+
+
+def _way(base: Estimate, changed: Scenario, proposal: Proposal, ask: Asker) -> Way | None:
+    """The way that ``proposal`` is; ``None`` where it is not legal or of no help."""
+    found = ask(changed).estimate
+    if found is None or not _helps(base, found):
+        return None
+    cost = _cost(proposal.changes, found)
+    return Way(
+        title=proposal.title or title_of(proposal.changes[0]),
+        changes=proposal.changes,
+        scenario=changed,
+        estimate=found,
+        saves_bytes=base.peak_bytes - found.peak_bytes,
+        disturbance=cost.disturbance,
+        costs=cost.sentences,
+        weight=cost.weight,
+    )
+
+
+def _helps(base: Estimate, found: Estimate) -> bool:
+    gain = found.verdict.headroom_bytes - base.verdict.headroom_bytes
+    better = _KINDS.index(found.verdict.kind) < _KINDS.index(base.verdict.kind)
+    return gain > 0 and (better or gain * WORTH >= base.peak_bytes)
+
+
+def _cost(changes: Iterable[Change], after: Estimate) -> Cost:
+    """The cost of changes made together: all that is said of them, and the worst of it."""
+    listed = {one.path: one for one in changes if one.path not in _FACTS}
+    costs: list[Cost] = []
+    if listed.keys() >= _ACCUMULATION:
+        costs.append(ACCUMULATED)
+        listed = {path: one for path, one in listed.items() if path not in _ACCUMULATION}
+    costs += (cost_of(one, after) for one in listed.values())
+    worst = max(cost.disturbance for cost in costs)
+    said: list[Said] = []
+    for cost in costs:
+        said += [sentence for sentence in cost.sentences if sentence not in said]
+    if len(costs) > 1 and worst > Disturbance.HARDWARE:
+        said = [sentence for sentence in said if sentence not in (SAME, ROUNDING)]
+    return Cost(worst, tuple(said), sum(cost.weight for cost in costs))
+
+
+_ACCUMULATION = frozenset({"training.micro_batch_size", "training.gradient_accumulation_steps"})
+_FACTS = frozenset({"device.name", "device.compute_capability", "parallelism.data"})
+"""Fields that follow from another change and cost nothing themselves."""

@@ -1,0 +1,261 @@
+"""Which changes could help: read from the field table wherever it says enough.
+
+A rule looks at a scenario and proposes changes; whether they are legal and what they save is for
+the estimator to say.  A new choice of a field, or a new on/off field, is proposed without a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from memgui.catalog import DeviceEntry
+from memgui.planning.ask import Asker, surely_fits
+from memgui.planning.changes import Change, apply, change
+from memgui.planning.devices import moved, on_more_devices
+from memgui.planning.solve import solve
+from memgui.planning.ways.costs import bits_of
+from memgui.planning.words import Said
+from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
+from memgui.spec.fields import BY_PATH, FIELDS, Field, Kind
+from memgui.spec.scenario import Lora
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Changes that belong together; ``title`` where the first change does not say what it is."""
+
+    changes: tuple[Change, ...]
+    title: Said | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What rules work with: the asker, and the devices on offer."""
+
+    ask: Asker
+    devices: Sequence[DeviceEntry] = ()
+
+
+Rule = Callable[[Scenario, Means], Iterator[Proposal]]
+
+_SECTIONS = ("workload", "precision", "engine", "parallelism")
+_NOT_A_WAY = frozenset(
+    {
+        "inference.engine",  # another program
+        "training.method",  # has a rule of its own
+        "training.sdpa_backend",  # PyTorch's own choice is proposed, no other is forced
+        "training.lora.target_modules",
+        "parallelism.sequence",
+    }
+)
+
+
+def choices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """Every other value of every choice and switch that matters here."""
+    for field in FIELDS:
+        if field.section not in _SECTIONS or field.path in _NOT_A_WAY or not field.applies(scenario):
+            continue
+        if field.kind is Kind.FLAG:
+            yield Proposal((change(scenario, field.path, not get(scenario, field.path)),))
+        elif field.kind is Kind.CHOICE:
+            yield from _other_choices(scenario, field)
+
+
+def _other_choices(scenario: Scenario, field: Field) -> Iterator[Proposal]:
+    present = get(scenario, field.path)
+    for choice in field.choices:
+        if choice.value != present:
+            yield Proposal((change(scenario, field.path, choice.value),))
+
+
+def own_kernel(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """PyTorch's choice of the attention kernel, where another was forced."""
+    path = "training.sdpa_backend"
+    if BY_PATH[path].applies(scenario) and get(scenario, path) != "auto":
+        yield Proposal((change(scenario, path, "auto"),))
+
+
+def no_dropout(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """Dropout without masks to keep."""
+    for path in ("training.dropout", "training.lora.dropout"):
+        if BY_PATH[path].applies(scenario) and get(scenario, path) != 0.0:
+            yield Proposal((change(scenario, path, 0.0),))
+
+
+def fewer_weights(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """Training less than every weight, and adapters on a base of fewer bits."""
+    path = "training.method"
+    if not BY_PATH[path].applies(scenario):
+        return
+    for proposal in _other_choices(scenario, BY_PATH[path]):
+        if proposal.changes[0].new == "full":
+            continue
+        yield proposal
+        adapters = apply(scenario, proposal.changes)
+        base = BY_PATH["training.base_format"]
+        if base.applies(adapters):
+            for choice in base.choices:
+                bits = bits_of(choice.value)
+                if bits is not None and bits < 6:
+                    yield Proposal(
+                        (*proposal.changes, change(scenario, base.path, choice.value)),
+                        _titled(
+                            QT_TRANSLATE_NOOP("ways", "{method} on a base in {format}"),
+                            proposal,
+                            choice.label,
+                        ),
+                    )
+
+
+def _titled(template: str, proposal: Proposal, base: str) -> Said:
+    one = proposal.changes[0]
+    choice = BY_PATH[one.path].choice(one.new)
+    label = choice.label if choice is not None else str(one.new)
+    return Said(template, words={"method": ("fields", label), "format": ("fields", base)}, context="ways")
+
+
+def smaller_adapters(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """The usual adapters in place of more, and the largest rank that fits."""
+    if not BY_PATH["training.lora.rank"].applies(scenario):
+        return
+    usual = Lora().target_modules
+    present: tuple[str, ...] = get(scenario, "training.lora.target_modules")
+    if "all-linear" in present or not set(present) <= set(usual):
+        yield Proposal((change(scenario, "training.lora.target_modules", usual),))
+    yield from _largest("training.lora.rank", None, scenario, means)
+
+
+def smaller_steps(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """A smaller micro batch with as much more accumulation: the largest that fits, or one."""
+    size: int = get(scenario, _BATCH)
+    if scenario.task != "training" or size == 1:
+        return
+    accumulates = BY_PATH[_STEPS].applies(scenario)
+    steps: int = get(scenario, _STEPS)
+    title = Said(QT_TRANSLATE_NOOP("ways", "Smaller micro batch, more accumulation"), context="ways")
+    found: Proposal | None = None
+    for smaller in _divisors_below(size):
+        changes: tuple[Change, ...] = (change(scenario, _BATCH, smaller),)
+        if accumulates:
+            changes = (*changes, change(scenario, _STEPS, steps * (size // smaller)))
+        found = Proposal(changes, title if accumulates else None)
+        answer = means.ask(apply(scenario, changes))
+        if answer.estimate is not None and surely_fits(answer.estimate):
+            break
+    if found is not None:
+        yield found
+
+
+_BATCH = "training.micro_batch_size"
+_STEPS = "training.gradient_accumulation_steps"
+
+
+def _divisors_below(size: int) -> list[int]:
+    """The divisors of ``size`` below it, largest first, one for each halving at most."""
+    found: list[int] = []
+    for divisor in range(min(size // 2, 4096), 0, -1):
+        if size % divisor == 0 and (not found or divisor <= found[-1] // 2 or divisor == 1):
+            found.append(divisor)
+    return found
+
+
+def one_step(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """No accumulation, so that no gradients lie beside the activations."""
+    if BY_PATH[_STEPS].applies(scenario) and get(scenario, _STEPS) > 1:
+        title = Said(QT_TRANSLATE_NOOP("ways", "One micro batch a step"), context="ways")
+        yield Proposal((change(scenario, _STEPS, 1),), title)
+
+
+def shorter(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """The longest sequences, and the most of them, that fit."""
+    if scenario.task == "training":
+        title = Said(QT_TRANSLATE_NOOP("ways", "Shorter sequences"), context="ways")
+        yield from _largest("training.sequence_length", title, scenario, means)
+        return
+    fewer = Said(QT_TRANSLATE_NOOP("ways", "Fewer sequences at once"), context="ways")
+    prompts = Said(QT_TRANSLATE_NOOP("ways", "Shorter prompts"), context="ways")
+    answers = Said(QT_TRANSLATE_NOOP("ways", "Shorter answers"), context="ways")
+    yield from _largest("inference.batch_size", fewer, scenario, means)
+    yield from _largest("inference.prompt_tokens", prompts, scenario, means)
+    yield from _largest("inference.generated_tokens", answers, scenario, means)
+
+
+def _largest(path: str, title: Said | None, scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """The largest value below the present one that surely fits; nothing where there is none."""
+    if not BY_PATH[path].applies(scenario):
+        return
+    largest = solve(scenario, path, means.ask, surely_fits).largest
+    present: int = get(scenario, path)
+    if largest is not None and largest < present:
+        yield Proposal((change(scenario, path, largest),), title)
+
+
+def larger_share(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """More of the device for the engine."""
+    path = "inference.gpu_memory_utilization"
+    if BY_PATH[path].applies(scenario):
+        for share in (0.95, 0.98):
+            if get(scenario, path) < share:
+                yield Proposal((change(scenario, path, share),))
+
+
+def larger_device(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """The smallest larger device that is enough: one of the present kind, and one of any."""
+
+    def is_enough(entry: DeviceEntry) -> bool:
+        found = means.ask(apply(scenario, moved(scenario, entry.device()))).estimate
+        return found is not None and surely_fits(found)
+
+    larger = [one for one in means.devices if one.memory_bytes > scenario.device.memory_bytes]
+    larger.sort(key=lambda one: (one.marketed_gb, one.known != "seen", -one.bandwidth_gb_s))
+    kind = next((one.kind for one in means.devices if one.name == scenario.device.name), "")
+    own = next(filter(is_enough, (one for one in larger if one.kind == kind)), None)
+    any_kind = next(filter(is_enough, larger), None)
+    for entry in dict.fromkeys(one.name for one in (own, any_kind) if one is not None):
+        changes = moved(scenario, next(one for one in larger if one.name == entry).device())
+        yield Proposal(changes, Said("{device}", words={"device": entry}, context="ways"))
+
+
+def more_devices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """As few further devices as are enough (twice as many where no number is), by each way to share out."""
+    layouts: list[tuple[str, tuple[Change, ...], str]] = []
+    if scenario.task == "training":
+        layouts = [
+            ("parallelism.data", (change(scenario, "parallelism.sharding", sharding),), template)
+            for sharding, template in _SHARDED
+        ]
+    layouts.append(("parallelism.tensor", (), QT_TRANSLATE_NOOP("ways", "{count} GPUs, tensor parallel")))
+    for path, layout, template in layouts:
+        tried: list[tuple[Change, ...]] = []
+        for one in on_more_devices(scenario, layout, path, means.ask, most=_MOST_DEVICES):
+            tried.append(one.changes)
+            if one.answer.estimate is not None and surely_fits(one.answer.estimate):
+                break
+        else:
+            tried = tried[:1]
+        if tried:
+            changes = tried[-1]
+            yield Proposal(changes, Said(template, counts={"count": changes[0].new}, context="ways"))
+
+
+_MOST_DEVICES = 16
+_SHARDED = (
+    ("zero1", QT_TRANSLATE_NOOP("ways", "{count} GPUs, ZeRO-1")),
+    ("zero2", QT_TRANSLATE_NOOP("ways", "{count} GPUs, ZeRO-2")),
+    ("zero3", QT_TRANSLATE_NOOP("ways", "{count} GPUs, FSDP")),
+)
+
+KEEPING: tuple[Rule, ...] = (
+    choices,
+    own_kernel,
+    no_dropout,
+    smaller_steps,
+    one_step,
+    larger_share,
+    larger_device,
+    more_devices,
+)
+"""Rules whose changes leave the goal as it is."""
+
+RULES: tuple[Rule, ...] = (*KEEPING, fewer_weights, smaller_adapters, shorter)

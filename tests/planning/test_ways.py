@@ -1,0 +1,189 @@
+"""Ways to fit: legal, exact, in plain words, gentlest first; pairs only where one change is not enough."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+import pytest
+
+from memgui.catalog import Catalog
+from memgui.estimator import estimate
+from memgui.planning.ask import Asker, surely_fits
+from memgui.planning.changes import Change, apply
+from memgui.planning.devices import of_a_sort
+from memgui.planning.solve import solve
+from memgui.planning.ways import Disturbance, Way, Ways, cost_of, rules, title_of, ways_to_fit
+from memgui.planning.words import English
+from memgui.spec import Device, Scenario, get, replace
+from memgui.spec.fields import BY_PATH, FIELDS, Choice, Kind
+from memgui.spec.validate import validate
+from tests.planning.fakes import MODEL, needing
+
+CATALOG = Catalog()
+FIRST = CATALOG.first_scenario()
+LONG = replace(FIRST, "training.sequence_length", 8192)
+EAGER = replace(replace(FIRST, "training.micro_batch_size", 8), "training.attention", "eager")
+HUGE = replace(FIRST, "model.num_hidden_layers", 400)
+SERVING = replace(replace(FIRST, "task", "inference"), "inference.batch_size", 100)
+SETUPS = {"long": LONG, "eager": EAGER, "huge": HUGE, "serving": SERVING}
+
+
+def ways(scenario: Scenario) -> Ways:
+    return ways_to_fit(scenario, of_a_sort(CATALOG.devices, scenario))
+
+
+def named(found: tuple[Way, ...], start: str) -> list[Way]:
+    return [way for way in found if way.key.startswith(start)]
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_every_figure_is_the_estimators(name: str) -> None:
+    scenario = SETUPS[name]
+    base = estimate(scenario)
+    found = ways(scenario)
+    assert found.estimate is not None
+    assert found.estimate.peak_bytes == base.peak_bytes
+    assert found.singles
+    for way in found.all:
+        there = apply(scenario, way.changes)
+        assert there == way.scenario
+        assert not [issue for issue in validate(there) if issue.severity == "error"]
+        direct = estimate(there)
+        assert way.estimate.peak_bytes == direct.peak_bytes
+        assert way.saves_bytes == base.peak_bytes - direct.peak_bytes
+        assert way.kind == direct.verdict.kind
+        assert way.headroom_bytes > base.verdict.headroom_bytes
+        for one in way.changes:
+            assert one.old == get(scenario, one.path)
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_what_fits_stands_first_and_the_gentlest_first_of_it(name: str) -> None:
+    found = ways(SETUPS[name]).all
+    kinds = [way.kind for way in found]
+    assert kinds == sorted(kinds, key=["fits", "tight", "does_not_fit"].index)
+    for kind in set(kinds):
+        levels = [way.disturbance for way in found if way.kind == kind]
+        assert levels == sorted(levels)
+
+
+def test_known_changes_are_found() -> None:
+    found = ways(LONG).singles
+    paths = {way.key for way in found}
+    assert {
+        "training.activation_checkpointing=full",
+        "training.method=lora",
+        "training.optimizer=sgd",
+        "training.keep_outputs=False",
+    } <= paths
+    (shorter,) = named(found, "training.sequence_length=")
+    assert shorter.changes[0].new == solve(LONG, "training.sequence_length", within=surely_fits).largest
+    assert surely_fits(shorter.estimate)
+    (device,) = named(found, "device.name=")
+    assert device.scenario.device.memory_bytes > LONG.device.memory_bytes
+    checkpointing = named(found, "training.activation_checkpointing")[0]
+    assert checkpointing.same_results
+    assert checkpointing.title.text(English()) == "Checkpoint activations"
+    said = " ".join(one.text(English()) for one in checkpointing.costs)
+    assert said == "About a third slower. Results stay the same."
+
+
+def test_a_smaller_micro_batch_keeps_the_batch_of_a_step() -> None:
+    scenario = replace(
+        replace(FIRST, "training.micro_batch_size", 6), "training.gradient_accumulation_steps", 2
+    )
+    (way,) = named(ways(scenario).singles, "training.micro_batch_size")
+    after = way.scenario.training
+    assert after.micro_batch_size * after.gradient_accumulation_steps == 12
+    assert way.disturbance is Disturbance.SLOWER
+
+
+def test_pairs_are_looked_for_where_no_single_change_is_enough() -> None:
+    found = ways(HUGE)
+    assert found.pairs
+    assert not any(surely_fits(way.estimate) for way in found.singles if way.disturbance < Disturbance.LESS)
+    for pair in found.pairs:
+        first, second = pair.parts
+        assert pair.changes == (*first.changes, *second.changes)
+        assert not {one.path for one in first.changes} & {one.path for one in second.changes}
+        assert not surely_fits(first.estimate)
+        assert pair.disturbance >= max(first.disturbance, second.disturbance)
+    assert ways(LONG).pairs == ()
+
+
+def test_a_pair_fits_though_neither_part_does() -> None:
+    """Checkpointing and a smaller micro batch each halve a fake need of 400 against a limit of 150."""
+
+    def need(one: Scenario) -> int:
+        checkpointed = one.training.activation_checkpointing == "full"
+        return (200 if checkpointed else 400) * one.training.micro_batch_size // 2
+
+    scenario = Scenario(model=MODEL, device=Device(name="d", memory_bytes=150))
+    scenario = replace(scenario, "training.micro_batch_size", 2)
+    found = ways_to_fit(scenario, (), Asker(estimate=needing(need), remember=True))
+    assert {way.kind for way in found.singles} == {"does_not_fit"}
+    assert [way.kind for way in found.pairs] == ["fits"]
+    assert {part.key.partition("=")[0] for part in found.pairs[0].parts} == {
+        "training.activation_checkpointing",
+        "training.micro_batch_size",
+    }
+
+
+def test_a_new_choice_of_a_field_is_a_way_without_a_line_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    field = BY_PATH["training.optimizer"]
+    more = (*field.choices, Choice("sparse", "Sparse", "", "Keeps states for a few weights."))
+    extended = msgspec.structs.replace(field, choices=more)
+    monkeypatch.setitem(BY_PATH, field.path, extended)
+    for reader in (rules, sys.modules["memgui.spec.validate"]):
+        monkeypatch.setattr(reader, "FIELDS", tuple(extended if one is field else one for one in FIELDS))
+    scenario = Scenario(model=MODEL, device=Device(name="d", memory_bytes=150))
+    ask = Asker(
+        estimate=needing(lambda one: 100 if one.training.optimizer == "sparse" else 200), remember=True
+    )
+    found = ways_to_fit(scenario, (), ask)
+    assert [way.key for way in found.singles] == ["training.optimizer=sparse"]
+    assert found.singles[0].title.text(English()) == "Optimizer: Sparse"
+
+
+def test_every_choice_has_a_title_and_a_cost_in_words() -> None:
+    after = estimate(FIRST)
+    for field in FIELDS:
+        news: list[object] = [choice.value for choice in field.choices] if field.kind is Kind.CHOICE else []
+        news += [True, False] if field.kind is Kind.FLAG else []
+        news += [3] if field.kind in (Kind.COUNT, Kind.TOKENS, Kind.BYTES) else []
+        news += [0.5] if field.kind is Kind.RATIO else []
+        for new in news:
+            change = Change(field.path, get(FIRST, field.path), new)
+            assert title_of(change).text(English())
+            cost = cost_of(change, after)
+            assert cost.sentences
+            for said in cost.sentences:
+                text = said.text(English())
+                assert text
+                assert "{" not in text
+
+
+def test_of_many_number_formats_few_are_named() -> None:
+    found = ways(SERVING).singles
+    for path in ("inference.weight_format", "inference.kv_cache_format"):
+        assert len(named(found, path)) <= 3
+
+
+def test_a_scenario_that_cannot_be_computed_has_no_ways() -> None:
+    broken = replace(FIRST, "model.num_key_value_heads", 7)
+    assert ways(broken) == Ways(broken, None)
+
+
+def test_work_that_nobody_waits_for_ends() -> None:
+    class Stop(Exception):
+        pass
+
+    calls = iter(range(40))
+
+    def check() -> None:
+        if next(calls, None) is None:
+            raise Stop
+
+    with pytest.raises(Stop):
+        ways_to_fit(HUGE, CATALOG.devices, Asker(check, remember=True))
