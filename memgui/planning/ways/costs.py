@@ -214,6 +214,31 @@ def cost_of(change: Change, after: Estimate) -> Cost:
     return Cost(Disturbance.ACCURACY, (Said("{help}", words={"help": ("fields", said)}, context="ways"),), 9)
 
 
+def paid_for(change: Change, after: Estimate) -> Cost | None:
+    """What is paid for a change that a person made; ``None`` where it is free or goes the other way."""
+    path, old, new = change.path, change.old, change.new
+    if isinstance(new, bool) or isinstance(old, bool):
+        found = _VALUES.get((path, new))
+    elif isinstance(new, int | float) and isinstance(old, int | float):
+        found = _PATHS.get(path) if (new > old) == (path in _GROWING) else None
+    elif path == "training.method":
+        found = cost_of(change, after) if old == "full" else None
+    elif path.endswith("_format"):
+        before, now = bits_of(str(old)) or 0, bits_of(str(new)) or 0
+        found = cost_of(change, after) if now < before else None
+    elif (path, new) in _VALUES or path == "training.optimizer":
+        found = cost_of(change, after)
+    else:
+        found = None
+    return None if found is None or found.disturbance is Disturbance.NONE else found
+
+
+_GROWING = frozenset(
+    {"device.count", "device.memory_bytes", "parallelism.tensor", "inference.gpu_memory_utilization"}
+)
+"""Fields of which more is what costs something."""
+
+
 def _fewer_weights(after: Estimate) -> Cost:
     counted = after.parameters
     hundredths = counted.trainable * 10_000 // max(counted.total, 1)
