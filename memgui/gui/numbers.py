@@ -46,6 +46,16 @@ class Numbers(msgspec.Struct, frozen=True):
         """Bytes in one small unit."""
         return 2**20 if self.unit == "GiB" else 10**6
 
+    @property
+    def least_unit(self) -> str:
+        """What sizes under one small unit are written in."""
+        return "KiB" if self.unit == "GiB" else "kB"
+
+    @property
+    def least_bytes(self) -> int:
+        """Bytes in one least unit."""
+        return 2**10 if self.unit == "GiB" else 10**3
+
     def grouped(self, number: int) -> str:
         """Every digit, in the language's groups."""
         text = self.locale.toString(abs(number)) if abs(number) < _INT64 else f"{abs(number):,}"
@@ -64,7 +74,7 @@ class Numbers(msgspec.Struct, frozen=True):
         return self._scaled(size, self.unit_bytes, 2)
 
     def sentence(self, size: int) -> str:
-        """``93.4 GiB``; under a tenth of the unit ``52.1 MiB``."""
+        """``93.4 GiB``; under a tenth of the unit ``52.1 MiB``, ``128 KiB``."""
         return self._with_unit(size, 1)
 
     def tip(self, size: int) -> str:
@@ -134,9 +144,10 @@ class Numbers(msgspec.Struct, frozen=True):
     def _with_unit(self, size: int, decimals: int) -> str:
         if not self._is_small(size):
             return f"{self._scaled(size, self.unit_bytes, decimals)} {self.unit}"
-        if size * 10 < self.small_bytes:
-            return self.exact(size)
-        return f"{self._scaled(size, self.small_bytes, 1)} {self.small_unit}"
+        for unit, name in ((self.small_bytes, self.small_unit), (self.least_bytes, self.least_unit)):
+            if size >= unit:
+                return f"{self._scaled(size, unit, 0 if size >= 100 * unit else 1)} {name}"
+        return self.exact(size)
 
     def _scaled(self, size: int, unit: int, decimals: int) -> str:
         text = self._decimal(_rounded(abs(size), unit, decimals), decimals)

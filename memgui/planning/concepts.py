@@ -322,8 +322,12 @@ def _kv_cache(estimate: Estimate) -> tuple[Said, ...]:
         Said(
             QT_TRANSLATE_NOOP(
                 "why",
-                "{each} for each of {length} tokens in each of {sequences} sequences. It grows "
-                "with every token written.",
+                "{each} for each of {length} tokens in each of {sequences} sequences. It grows with every "
+                "token written.",
+            )
+            if inference.batch_size > 1
+            else QT_TRANSLATE_NOOP(
+                "why", "{each} for each of {length} tokens. It grows with every token written."
             ),
             sizes={"each": size // max(1, length * inference.batch_size)},
             counts={"length": length, "sequences": inference.batch_size},

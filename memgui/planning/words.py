@@ -9,8 +9,6 @@ from typing import Protocol
 from memgui.planning.as_text import GIB, gib
 from memgui.spec.messages import Message
 
-MIB = 2**20
-
 
 class Words(Protocol):
     """Language and figures of whoever shows an explanation."""
@@ -46,13 +44,14 @@ class English:
         return message.text
 
     def size(self, size: int) -> str:
-        """In GiB with two decimals; under a tenth of one in MiB, under a tenth of that in bytes."""
+        """In GiB with two decimals; under a tenth of one in MiB, KiB or bytes."""
         if size * 10 >= GIB or size == 0:
             return gib(size)
-        if size * 10 < MIB:
-            return self.exact(size)
-        tenths = (20 * size + MIB) // (2 * MIB)
-        return f"{tenths // 10}.{tenths % 10} MiB"
+        for unit, name in ((2**20, "MiB"), (2**10, "KiB")):
+            if size >= unit:
+                tenths = (20 * size + unit) // (2 * unit)
+                return f"{tenths // 10}.{tenths % 10} {name}"
+        return self.exact(size)
 
     def exact(self, size: int) -> str:
         """Grouped by commas."""

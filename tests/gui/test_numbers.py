@@ -22,7 +22,10 @@ def test_one_decimal_in_sentences_two_in_tables() -> None:
 def test_small_sizes_keep_their_figures() -> None:
     assert GIB.tip(33_554_432) == "32.0 MiB"
     assert GIB.tip(26_460_864_512) == "24.64 GiB"
-    assert GIB.sentence(50_000) == "50,000 bytes"
+    assert GIB.sentence(50_000) == "48.8 KiB"
+    assert GIB.tip(131_072) == "128 KiB"
+    assert GIB.tip(1023) == "1,023 bytes"
+    assert GB.tip(4096) == "4.1 kB"
     assert GB.tip(33_554_432) == "33.6 MB"
     assert GIB.tip(0) == "0.00 GiB"
 
@@ -61,7 +64,7 @@ def test_delta_has_a_sign_or_a_dash() -> None:
     assert GIB.delta(13_228_499_763) == "+12.32"
     assert GIB.delta(-15_816_217_067) == "−14.73"
     assert GIB.delta(0) == "–"
-    assert GIB.delta(4096) == "+4,096 bytes"
+    assert GIB.delta(4096) == "+4.0 KiB"
     assert GIB.delta(-(2**20)) == "−1.0 MiB"
 
 

@@ -107,7 +107,10 @@ def test_persons_numbers_are_in_the_sentences() -> None:
     served = estimate(SCENARIOS["serving"])
     text = " ".join(said.text(WORDS) for said in concept(served, "kv_cache"))
     assert "6,656 tokens in each of 4 sequences" in text
-    assert "128.0 KiB" in text or "131,072 bytes" in text or "0.1 MiB" in text
+    assert " KiB for each" in text
+    alone = estimate(Scenario(model=LLAMA, task="inference"))
+    text = " ".join(said.text(WORDS) for said in concept(alone, "kv_cache"))
+    assert "4,608 tokens. It grows" in text
 
 
 def test_mlp_reads_as_in_a_paper() -> None:
@@ -180,7 +183,13 @@ def test_said_puts_every_sort_of_value_in() -> None:
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(0, "0.00 GiB"), (2**30, "1.00 GiB"), (50 * 2**20, "50.0 MiB"), (1000, "1,000 bytes")],
+    [
+        (0, "0.00 GiB"),
+        (2**30, "1.00 GiB"),
+        (50 * 2**20, "50.0 MiB"),
+        (131_072, "128.0 KiB"),
+        (1000, "1,000 bytes"),
+    ],
 )
 def test_english_sizes(size: int, text: str) -> None:
     assert WORDS.size(size) == text

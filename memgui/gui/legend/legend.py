@@ -185,7 +185,7 @@ class Legend(QWidget):
                 changes.extend(
                     _with_triangle(numbers.delta(shown.change or 0)) for shown in (row, *row.parts)
                 )
-        texts = ([total.size, titles[1]], [numbers.share(1000, 1000), titles[2]], changes)
+        texts = ([total.size, titles[1]], [numbers.share(999, 1000), titles[2]], changes)
         # A long name may be cut before a column is given up for it.
         return columns_for(look, float(self.width()), texts, min(names, look.px(106)))
 

@@ -34,7 +34,7 @@ def columns_for(look: Look, width: float, texts: Sequence[Sequence[str]], name: 
     """
     bold = look.metrics(Role.BODY, 600)
     wide = [max((bold.horizontalAdvance(text) for text in column), default=0.0) for column in texts]
-    gap = look.px(13)
+    gap = look.px(12)
     start = look.px(46) + name + gap
     right = width - look.px(_EDGE)
     share: float | None

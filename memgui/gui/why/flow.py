@@ -124,44 +124,69 @@ class Writer:
     def numbers(self, tokens: tuple[Token, ...]) -> None:
         """The formula with its numbers put in; what each number is stands beneath it."""
         look = self._look
+        metrics, caption = look.metrics(Role.FORMULA), look.metrics(Role.CAPTION)
+        row = metrics.height() + caption.height() + look.px(8)
+        gap = float(look.px(5))
+        left = metrics.horizontalAdvance("= ") + gap
+        self._put(0, left, metrics.height(), "=", look.font(Role.FORMULA), look.colours.secondary)
+        x = left
+        for term in _terms(tokens):
+            whole = sum(self._width(token, gap) for token in term)
+            if x + whole > self.flow.width and left + whole <= self.flow.width:
+                x = self._wrap(x, whole, row, left)
+            for token in term:
+                x = self._wrap(x, self._width(token, gap), row, left)
+                x = self._number(token, x, gap)
+        self.y += row
+
+    def _caption(self, token: Token) -> tuple[str, float]:
+        """What stands under a symbol's number, and how wide both are."""
+        assert token.symbol is not None
+        look = self._look
+        wide = look.metrics(Role.FORMULA).horizontalAdvance(self._words.count(token.value))
+        caption = look.metrics(Role.CAPTION)
+        label = symbol_label(token.symbol, self._words)
+        shown = caption.elidedText(label, Qt.TextElideMode.ElideRight, max(wide, look.px(112)))
+        return shown, max(wide, caption.horizontalAdvance(shown)) + 2
+
+    def _width(self, token: Token, gap: float) -> float:
+        """The room a token takes in the line of numbers."""
+        if token.kind is Kind.SYMBOL:
+            return self._caption(token)[1] + self._look.px(1)
+        text, before, after = self._plain(token, gap)
+        return before + self._look.metrics(Role.FORMULA).horizontalAdvance(text) + after
+
+    def _plain(self, token: Token, gap: float) -> tuple[str, float, float]:
+        if token.kind is Kind.NUMBER:
+            return self._words.count(token.value), 0.0, 0.0
+        return _spaced(token, gap)
+
+    def _number(self, token: Token, x: float, gap: float) -> float:
+        """Write a token of the line of numbers at ``x``; where it ends is returned."""
+        look = self._look
         colours = look.colours
         metrics, caption = look.metrics(Role.FORMULA), look.metrics(Role.CAPTION)
-        font = look.font(Role.FORMULA)
-        high, under = metrics.height(), caption.height()
-        row = high + under + look.px(8)
-        gap = look.px(5)
-        left = metrics.horizontalAdvance("= ") + gap
-        self._put(0, left, high, "=", font, colours.secondary)
-        x = left
-        for token in tokens:
-            if token.kind is not Kind.SYMBOL or token.symbol is None:
-                text = self._words.count(token.value) if token.kind is Kind.NUMBER else ""
-                text, before, after = _spaced(token, gap) if not text else (text, 0.0, 0.0)
-                wide = metrics.horizontalAdvance(text)
-                x = self._wrap(x + before, wide + after, row, left)
-                self._put(x, wide, high, text, font, colours.secondary)
-                x += wide + after
-                continue
-            text = self._words.count(token.value)
-            label = symbol_label(token.symbol, self._words)
+        font, high = look.font(Role.FORMULA), metrics.height()
+        if token.symbol is None:
+            text, before, after = self._plain(token, gap)
             wide = metrics.horizontalAdvance(text)
-            most = max(wide, look.px(112))
-            shown = caption.elidedText(label, Qt.TextElideMode.ElideRight, most)
-            needs = max(wide, caption.horizontalAdvance(shown)) + 2
-            x = self._wrap(x, needs, row, left)
-            path = token.symbol.path or ""
-            ink = colours.accent if path else colours.text
-            at = x + (needs - wide) / 2
-            self._put(at, wide, high, text, font, ink)
-            beneath = x + (needs - caption.horizontalAdvance(shown)) / 2
-            rect = QRectF(beneath, self.y + high + look.px(1), needs, under)
-            self.flow.pieces.append(Piece(rect, shown, look.font(Role.CAPTION), colours.secondary))
-            if path:
-                number = QRectF(at, self.y, wide, high)
-                whole = QRectF(x, self.y, needs, high + under + look.px(1))
-                self.flow.links.append(Link(whole, number, path, f"{label} {text}", self.y + high))
-            x += needs + look.px(1)
-        self.y += row
+            self._put(x + before, wide, high, text, font, colours.secondary)
+            return x + before + wide + after
+        text = self._words.count(token.value)
+        wide = metrics.horizontalAdvance(text)
+        shown, needs = self._caption(token)
+        path = token.symbol.path or ""
+        at = x + (needs - wide) / 2
+        self._put(at, wide, high, text, font, colours.accent if path else colours.text)
+        beneath = x + (needs - caption.horizontalAdvance(shown)) / 2
+        rect = QRectF(beneath, self.y + high + look.px(1), needs, caption.height())
+        self.flow.pieces.append(Piece(rect, shown, look.font(Role.CAPTION), colours.secondary))
+        if path:
+            number = QRectF(at, self.y, wide, high)
+            whole = QRectF(x, self.y, needs, high + caption.height() + look.px(1))
+            name = f"{symbol_label(token.symbol, self._words)} {text}"
+            self.flow.links.append(Link(whole, number, path, name, self.y + high))
+        return x + needs + look.px(1)
 
     def result(self, exact: str, size: str) -> None:
         """Bytes, and the same in the unit."""
@@ -189,6 +214,16 @@ class Writer:
             return x
         self.y += row
         return left
+
+
+def _terms(tokens: tuple[Token, ...]) -> list[list[Token]]:
+    """Pieces of a formula that stay on one line if they can: each begins at a plus or minus."""
+    terms: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.kind is Kind.OPERATOR and token.text in "+-" and terms[-1]:
+            terms.append([])
+        terms[-1].append(token)
+    return terms
 
 
 def _split(name: str) -> tuple[str, str]:
