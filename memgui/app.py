@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from PySide6.QtCore import (
     QObject,
     QtMsgType,
     QTranslator,
+    Signal,
     qInstallMessageHandler,
     qVersion,
 )
@@ -25,26 +27,23 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from memgui import __version__, _resources
-from memgui.catalog import Catalog
 from memgui.document.autosave import Autosave
 from memgui.document.document import Document, State
-from memgui.document.jobs import Jobs
-from memgui.document.library import Library
 from memgui.document.notice import Notice
 from memgui.document.selection import Selection
 from memgui.document.view_settings import View, ViewSettings
 from memgui.estimator import estimate
-from memgui.gui.context import AppContext
 from memgui.gui.crash import CrashGuard
 from memgui.gui.main_window import MainWindow
 from memgui.gui.theme import Theme
 from memgui.presets.paths import AppPaths
 from memgui.presets.session import Recovery, Session, SessionKeeper
 from memgui.presets.settings import SettingsStore
-from memgui.presets.store import PresetStore
 from memgui.spec import QT_TRANSLATE_NOOP, Message
 
 if TYPE_CHECKING:
+    from memgui.gui.context import AppContext
+    from memgui.gui.interior import Interior
     from memgui.planning.opening import Opened
 
 log = logging.getLogger(__name__)
@@ -59,47 +58,80 @@ _LEVELS = {
 
 
 class Program(QObject):
-    """Everything that lives as long as the window: made once, closed once."""
+    """Everything that lives as long as the window: made once, closed once.
+
+    The start makes what the first picture needs.  The rest follows with :meth:`furnish`, one frame later.
+    """
+
+    ready = Signal()
+    """Everything stands and can be used."""
 
     def __init__(self, app: QApplication, paths: AppPaths, content: Opened | None = None) -> None:
         """``content`` is what the person asked to open; without it, what was open last time."""
         super().__init__()
         self.paths = paths
-        settings = SettingsStore(paths.settings)
+        self.interior: Interior | None = None
+        self._settings = SettingsStore(paths.settings)
+        held, self._settings_issues = self._settings.load()
         self.keeper = SessionKeeper(paths.sessions)
-        recovery = self.keeper.start()
-        catalog = Catalog()
-        state = _first_state(catalog, recovery)
-        document = Document(state, estimate, self)
-        jobs = Jobs(self)
-        store = PresetStore(paths)
-        library = Library(document, catalog, store, settings, jobs, self)
-        held = library.settings
-        view = ViewSettings(View(held.units, held.theme, held.language, held.reduced_motion), self)
+        self._recovery = self.keeper.start()
+        self.document = Document(_first_state(self._recovery), estimate, self)
+        self.view = ViewSettings(View(held.units, held.theme, held.language, held.reduced_motion), self)
+        self.selection = Selection(self)
         self.translators = load_translators(app, held.language)
         self.theme = Theme(app, held.theme)
-        view.changed.connect(lambda new: self.theme.set_mode(new.theme))
-        self.context = AppContext(paths, catalog, document, library, Selection(self), view, jobs)
+        self.view.changed.connect(lambda new: self.theme.set_mode(new.theme))
+        self._early: list[Notice] = []
         if content is not None:
-            library.show(content, content.model.name)
-            document.undo_stack.clear()
-        if recovery.session is not None:
-            library.remember_seen(recovery.session.preset, recovery.session.digest)
-        self.autosave = Autosave(document, lambda new: self.keeper.write(self._session(new)), parent=self)
-        app.setWindowIcon(QIcon(str(_resources.root() / "desktop" / "memgui.svg")))
-        self.window = MainWindow(self.context)
-        self.autosave.failed.connect(lambda message: library.told.emit(Notice(message, "warning")))
-        document.settle()
-        self.window.painted.connect(lambda: self._look_back(store, recovery))
+            self.context.library.told.connect(self._early.append)
+            self.context.library.show(content, content.model.name)
+            self.document.undo_stack.clear()
+        self.autosave = Autosave(
+            self.document, lambda new: self.keeper.write(self._session(new)), parent=self
+        )
+        self.document.settle()
+        self.window = MainWindow(self.document, self.selection, self.view, paths.window)
+        self.window.painted.connect(self.furnish)
 
-    def _look_back(self, store: PresetStore, recovery: Recovery) -> None:
+    @cached_property
+    def context(self) -> AppContext:
+        """The services around the document, made when first asked for."""
+        from memgui.catalog import Catalog
+        from memgui.document.jobs import Jobs
+        from memgui.document.library import Library
+        from memgui.gui.context import AppContext
+        from memgui.presets.store import PresetStore
+
+        catalog, jobs = Catalog(), Jobs(self)
+        library = Library(self.document, catalog, PresetStore(self.paths), self._settings, jobs, self)
+        session = self._recovery.session
+        if session is not None:
+            library.remember_seen(session.preset, session.digest)
+        return AppContext(self.paths, catalog, self.document, library, self.selection, self.view, jobs)
+
+    def furnish(self) -> None:
+        """Put everything around the picture into the window."""
+        from memgui.gui.interior import Interior
+
+        if self.interior is not None:
+            return
+        QApplication.setWindowIcon(QIcon(str(_resources.root() / "desktop" / "memgui.svg")))
+        library = self.context.library
+        self.interior = Interior(self.window, self.context)
+        self.autosave.failed.connect(lambda message: library.told.emit(Notice(message, "warning")))
+        for notice in tuple(self._early):
+            self.interior.notices.show_notice(notice)
+        self._look_back()
+        self.ready.emit()
+
+    def _look_back(self) -> None:
         """Say what the last run and the disk left to say, once the window is there."""
         from memgui.presets.logs import take_crash_report
 
-        library = self.context.library
+        library, recovery = self.context.library, self._recovery
         report = take_crash_report(self.paths)
-        issues = (*library.settings_issues, *recovery.issues)
-        told = (*(issue.message for issue in issues), *store.start())
+        issues = (*self._settings_issues, *recovery.issues)
+        told = (*(issue.message for issue in issues), *library.start())
         if told:
             library.changed.emit()  # what cannot be read is no longer in the list
         if recovery.crashed or report:
@@ -115,7 +147,7 @@ class Program(QObject):
         details = (*told, Message("{report}", {"report": report})) if report else told
         lost = (*((recovery.held_back,) if recovery.held_back is not None else ()), *recovery.others)
         offer = QT_TRANSLATE_NOOP("messages", "Open what else was open") if lost else ""
-        document = self.context.document
+        document = self.document
         action = (lambda: document.load(_state(lost[0]), lost[0].name)) if lost else None
         library.told.emit(Notice(message, "warning", details, offer, action))
 
@@ -127,9 +159,10 @@ class Program(QObject):
 
     def close(self) -> None:
         """Stop what runs aside and keep what is open for the next start."""
-        self.context.jobs.close()
+        if "context" in self.__dict__:
+            self.context.jobs.close()
         try:
-            self.keeper.close(self._session(self.context.document.state))
+            self.keeper.close(self._session(self.document.state))
         except Exception as fault:
             log.warning("what is open is not kept: %s", fault)
 
@@ -139,14 +172,21 @@ class Program(QObject):
             origin=state.origin,
             name=state.name,
             preset=state.preset,
-            digest=self.context.library.seen(state.preset),
+            digest=self._seen(state.preset),
         )
 
+    def _seen(self, preset: str) -> str:
+        if "context" in self.__dict__:
+            return self.context.library.seen(preset)
+        return self._recovery.session.digest if self._recovery.session is not None else ""
 
-def _first_state(catalog: Catalog, recovery: Recovery) -> State:
+
+def _first_state(recovery: Recovery) -> State:
     if recovery.session is not None:
         return _state(recovery.session)
-    scenario = catalog.first_scenario()
+    from memgui.catalog import Catalog
+
+    scenario = Catalog().first_scenario()
     return State(scenario, scenario.model)
 
 
@@ -213,7 +253,7 @@ def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
     program = Program(app, paths, content)
     guard = CrashGuard(program.autosave.flush, program.keep_crash, program)
     guard.install()
-    program.window.painted.connect(lambda: _watch(paths))
+    program.ready.connect(lambda: _watch(paths))
     program.window.show()
     status = app.exec()
     guard.remove()
@@ -222,7 +262,7 @@ def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
 
 
 def _watch(paths: AppPaths) -> None:
-    """Write the log, and the stacks if the process dies in C++; begun when the window is there."""
+    """Write the log, and the stacks if the process dies in C++; begun when everything stands."""
     from memgui.presets.logs import start_logging, watch_for_faults
 
     start_logging(paths)
@@ -240,8 +280,9 @@ def check() -> int:
     with tempfile.TemporaryDirectory(prefix="memgui-check-") as home:
         program = Program(app, AppPaths.default(Path(home)))
         program.window.show()
+        program.furnish()
         app.processEvents()
-        document = program.context.document
+        document = program.document
         before = document.settle()
         document.edit("training.sequence_length", 2 * before.scenario.training.sequence_length)
         app.processEvents()

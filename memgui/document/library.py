@@ -55,8 +55,12 @@ class Library(QObject):
         self._presets = presets
         self._settings = settings
         self._jobs = jobs
-        self._held, self.settings_issues = settings.load()
+        self._held = settings.load()[0]
         self._seen: dict[str, Entry] = {}
+
+    def start(self) -> tuple[Message, ...]:
+        """Clear up after earlier runs; a sentence for each preset that had to be set aside."""
+        return self._presets.start()
 
     # -- lists ---------------------------------------------------------------------------------
 

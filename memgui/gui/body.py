@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
-from memgui.gui.controls import Splitter
-from memgui.gui.form.form import Form
-from memgui.gui.tabs import Tabs
+from memgui.gui.controls.scrolling import Splitter
 from memgui.gui.theme import Look
 from memgui.gui.window_state import WindowState
 
@@ -19,43 +15,44 @@ PRESETS, FORM, DONUT, PICTURE = 192, 320, 360, 320
 NARROW_FORM, NARROW_DONUT, NARROW_PICTURE = 312, 244, 221
 
 
-class Body(QWidget):
-    """The splitters.  The presets panel is made when it first has room."""
+class Slot(QWidget):
+    """A place in the layout, empty until something is put into it."""
 
-    def __init__(
-        self,
-        make_presets: Callable[[QWidget], QWidget],
-        form: Form,
-        donut: QWidget,
-        legend: QWidget,
-        tabs: Tabs,
-        parent: QWidget | None = None,
-    ) -> None:
+    def put(self, widget: QWidget) -> None:
+        """Fill the place."""
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(widget)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether something stands here."""
+        return self.layout() is not None
+
+
+class Body(QWidget):
+    """The splitters, with donut and legend in them and places for presets, form and tabs."""
+
+    def __init__(self, donut: QWidget, legend: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._make_presets = make_presets
-        self.presets: QWidget | None = None
-        self.form = form
-        self.tabs = tabs
         self.main = Splitter(Qt.Orientation.Horizontal, self)
-        self._slot = QWidget(self.main)
-        self._slot.hide()
+        self.presets, self.form = Slot(self.main), Slot(self.main)
         self.right = Splitter(Qt.Orientation.Vertical, self.main)
         self.picture = Splitter(Qt.Orientation.Horizontal, self.right)
-        self.picture.addWidget(donut)
-        self.picture.addWidget(legend)
-        self.right.addWidget(self.picture)
-        self.right.addWidget(tabs)
-        self.main.addWidget(self._slot)
-        self.main.addWidget(form)
-        self.main.addWidget(self.right)
-        for splitter in self.splitters().values():
-            splitter.setChildrenCollapsible(False)
+        self.tabs = Slot(self.right)
+        for splitter, parts in (
+            (self.picture, (donut, legend)),
+            (self.right, (self.picture, self.tabs)),
+            (self.main, (self.presets, self.form, self.right)),
+        ):
+            for part in parts:
+                splitter.addWidget(part)
         look = Look.of(self)
-        self._slot.setMinimumWidth(look.px(150))
-        form.setMinimumWidth(look.px(280))
+        self.presets.setMinimumWidth(look.px(150))
+        self.form.setMinimumWidth(look.px(280))
         donut.setMinimumSize(look.px(180), look.px(160))
         legend.setMinimumWidth(look.px(240))
-        tabs.setMinimumHeight(look.px(140))
+        self.tabs.setMinimumHeight(look.px(140))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.main)
@@ -64,19 +61,18 @@ class Body(QWidget):
         """Every splitter by the name it is remembered under."""
         return {"main": self.main, "right": self.right, "picture": self.picture}
 
-    def show_presets(self, on: bool, *, fill: bool) -> None:
-        """Show or hide the panel at the left; without ``fill`` it may still be empty."""
-        if on and fill and self.presets is None:
-            self.presets = self._make_presets(self._slot)
-            column = QVBoxLayout(self._slot)
-            column.setContentsMargins(0, 0, 0, 0)
-            column.addWidget(self.presets)
-        self._slot.setVisible(on)
+    def show_presets(self, on: bool) -> None:
+        """Show or hide the panel at the left."""
+        self.presets.setVisible(on)
+
+    @property
+    def is_expanded(self) -> bool:
+        """Whether the tabs are spread over the picture."""
+        return self.picture.isHidden()
 
     def expand(self, on: bool) -> None:
         """Spread the tabs over the picture, or put it back."""
         self.picture.setVisible(not on)
-        self.tabs.set_expanded(on)
 
     def put_back(self, width: int, height: int) -> None:
         """The widths of the first start, for a body of that size in px."""
@@ -90,7 +86,7 @@ class Body(QWidget):
             donut += (width - look.px(1600)) // 3
         if height > look.px(720):
             picture += (height - look.px(720)) // 2
-        presets = 0 if self._slot.isHidden() else look.px(PRESETS)
+        presets = 0 if self.presets.isHidden() else look.px(PRESETS)
         rest = width - presets - form
         self.main.setSizes([presets, form, rest])
         self.picture.setSizes([donut, max(1, rest - donut)])

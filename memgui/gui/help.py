@@ -9,7 +9,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from memgui import __version__
-from memgui.gui.controls import Button
+from memgui.gui.controls.buttons import Button
 from memgui.gui.theme import Look, Role
 
 

@@ -8,7 +8,8 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
-from memgui.gui.controls import Button, LineEdit
+from memgui.gui.controls.buttons import Button
+from memgui.gui.controls.fields import LineEdit
 from memgui.gui.theme import Look, Role
 from memgui.presets.codec import MAX_NAME
 

@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from memgui.document.notice import Notice
-from memgui.gui.controls import Button, ToolButton
+from memgui.gui.controls.buttons import Button, ToolButton
 from memgui.gui.icons import paint_icon, paint_verdict
 from memgui.gui.texts import message_text
 from memgui.gui.theme import Look

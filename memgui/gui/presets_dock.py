@@ -33,7 +33,9 @@ from memgui.catalog import ModelEntry
 from memgui.document.document import Document
 from memgui.document.library import Library
 from memgui.gui.actions import Actions
-from memgui.gui.controls import LineEdit, ToolButton, slim
+from memgui.gui.controls.buttons import ToolButton
+from memgui.gui.controls.fields import LineEdit
+from memgui.gui.controls.scrolling import slim
 from memgui.gui.icons import paint_icon, paint_verdict
 from memgui.gui.presets_model import COUNT, KEY, KIND, VALUE, VERDICT, PresetsModel, Row
 from memgui.gui.theme import Look, Role

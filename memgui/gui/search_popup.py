@@ -31,7 +31,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from memgui.gui.controls import LineEdit, slim
+from memgui.gui.controls.fields import LineEdit
+from memgui.gui.controls.scrolling import slim
 from memgui.gui.search_item import Item
 from memgui.gui.theme import Look, Role
 

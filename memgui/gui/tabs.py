@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
-from memgui.gui.controls import ToolButton
+from memgui.gui.controls.buttons import ToolButton
 from memgui.gui.theme import Look, Role
 
 
@@ -65,7 +65,6 @@ class Tabs(QWidget):
         self._keys: list[str] = []
         self._factories: dict[str, Callable[[QWidget], QWidget]] = {}
         self._pages: dict[str, QWidget] = {}
-        self._begun = False
         self.bar = TabBar(self)
         self.bar.setAccessibleName(self.tr("Views"))
         self.bar.currentChanged.connect(self._turn)
@@ -89,11 +88,6 @@ class Tabs(QWidget):
         self._keys.append(key)
         self._factories[key] = factory
         self.bar.addTab(title)
-
-    def begin(self) -> None:
-        """From now on pages are made; before it the window has better things to do."""
-        self._begun = True
-        self._turn(self.bar.currentIndex())
 
     def page(self, key: str) -> QWidget | None:
         """The page of a tab, if it was ever shown."""
@@ -119,7 +113,7 @@ class Tabs(QWidget):
         self.expand.setAccessibleName(text)
 
     def _turn(self, index: int) -> None:
-        if not self._begun or not self.isVisible() or not 0 <= index < len(self._keys):
+        if not self.isVisible() or not 0 <= index < len(self._keys):
             return
         key = self._keys[index]
         if key not in self._pages:

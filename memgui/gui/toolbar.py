@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from memgui.document.view_settings import THEMES, UNITS, View, ViewSettings
 from memgui.gui.actions import Actions
-from memgui.gui.controls import SegmentedSwitch, ToolButton
+from memgui.gui.controls.buttons import ToolButton
+from memgui.gui.controls.segmented import SegmentedSwitch
 from memgui.gui.model_field import ModelField
 from memgui.gui.theme import Look
 

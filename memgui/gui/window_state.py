@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ class WindowState:
     """Reads and writes one ini file; whatever is wrong in it counts as not there."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # a home that cannot be written forgets the layout, no more
+            path.parent.mkdir(parents=True, exist_ok=True)
         self._file = QSettings(str(path), QSettings.Format.IniFormat)
 
     def flag(self, key: str, default: bool) -> bool:

@@ -20,7 +20,7 @@ def started(
     """A program whose window has been painted, closed at the end as a person closes it."""
     sheet, palette, font = app.styleSheet(), app.palette(), app.font()
     program = Program(app, paths, content)
-    with qtbot.waitSignal(program.window.painted):
+    with qtbot.waitSignal(program.ready):
         program.window.show()
     try:
         yield program

@@ -11,10 +11,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
+from memgui.app import Program
 from memgui.catalog import Catalog
 from memgui.files.bounded import FileFault
 from memgui.gui.form.number_box import NumberBox
-from memgui.gui.presets_dock import PresetsDock
+from memgui.gui.interior import Interior
 from memgui.gui.presets_model import KIND, Row
 from memgui.planning.opening import opened
 from memgui.presets.paths import AppPaths
@@ -38,6 +39,11 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
+def inside(program: Program) -> Interior:
+    assert program.interior is not None
+    return program.interior
+
+
 def test_a_first_start_shows_a_real_model_on_a_real_gpu(
     qapp: QApplication, qtbot: QtBot, paths: AppPaths
 ) -> None:
@@ -47,8 +53,8 @@ def test_a_first_start_shows_a_real_model_on_a_real_gpu(
         assert "Llama" in result.scenario.model.name
         assert "H100" in result.scenario.device.name
         assert result.estimate.peak_bytes > 2**36
-        assert "GiB" in program.window.panes.verdict.headline
-        assert program.window.notices.notice is None
+        assert "GiB" in program.window.verdict.headline
+        assert "notices" not in inside(program).__dict__  # nothing to say
 
 
 def test_the_whole_way(qapp: QApplication, qtbot: QtBot, paths: AppPaths, config: Path) -> None:
@@ -56,8 +62,8 @@ def test_the_whole_way(qapp: QApplication, qtbot: QtBot, paths: AppPaths, config
         window, document = program.window, program.context.document
         program.context.library.open_path(config)
         qtbot.waitUntil(lambda: document.scenario.model.name == "Small-1B")
-        window.form.go_to(BATCH)
-        box = window.form.sections["workload"].rows[BATCH].box
+        inside(program).form.go_to(BATCH)
+        box = inside(program).form.sections["workload"].rows[BATCH].box
         assert isinstance(box, NumberBox)
         before = document.settle()
         QTest.keyClicks(box.lineEdit(), "4")
@@ -65,33 +71,32 @@ def test_the_whole_way(qapp: QApplication, qtbot: QtBot, paths: AppPaths, config
         assert before.estimate is not None
         assert after.estimate is not None
         assert after.estimate.peak_bytes > before.estimate.peak_bytes
-        window.actions_.undo.trigger()
+        inside(program).actions.undo.trigger()
         assert document.settle().scenario == before.scenario
         assert box.value() == 1
-        window.actions_.redo.trigger()
-        window.actions_.save.trigger()
-        window.names.line.setText("Four at once")
-        QTest.keyClick(window.names.line, Qt.Key.Key_Return)
+        inside(program).actions.redo.trigger()
+        inside(program).actions.save.trigger()
+        inside(program).names.line.setText("Four at once")
+        QTest.keyClick(inside(program).names.line, Qt.Key.Key_Return)
         saved = document.scenario
         assert not window.isWindowModified()
-        QTest.mouseClick(window.toolbar.units.segment("GB"), Qt.MouseButton.LeftButton)
-        window.form.sections["model"].set_open(True)
+        QTest.mouseClick(inside(program).toolbar.units.segment("GB"), Qt.MouseButton.LeftButton)
+        inside(program).form.sections["model"].set_open(True)
     with started(qapp, qtbot, paths) as program:
         window, document = program.window, program.context.document
         assert document.scenario == saved
         assert document.state.name == "Four at once"
         assert program.context.view.view.units == "GB"
-        assert "GB" in window.panes.verdict.headline
-        assert window.form.sections["model"].is_open
+        assert "GB" in window.verdict.headline
+        assert inside(program).form.sections["model"].is_open
         assert not document.undo_stack.canUndo()
         assert str(config) in program.context.library.recent_files()
-        window.actions_.show_presets.setChecked(True)
-        dock = window.body.presets
-        assert isinstance(dock, PresetsDock)
+        inside(program).actions.show_presets.setChecked(True)
+        dock = inside(program).presets
         names = [item.text() for item in dock.model.items() if item.data(KIND) is Row.PRESET]
         assert names == ["Four at once"]
         document.edit(LENGTH, 77)
-        window.actions_.save.trigger()
+        inside(program).actions.save.trigger()
         assert not window.isWindowModified()
     with started(qapp, qtbot, paths) as program:
         assert program.context.document.scenario.training.sequence_length == 77
@@ -140,7 +145,7 @@ def test_a_killed_program_restores_and_says_so(
     (paths.sessions / slot.name).write_bytes(killed)  # as it stood when the power went
     with started(qapp, qtbot, paths) as program:
         assert program.context.document.scenario.training.sequence_length == 123
-        assert "did not end properly" in program.window.notices.text
+        assert "did not end properly" in inside(program).notices.text
 
 
 def test_a_full_disk_is_told_and_nothing_is_lost(
@@ -155,7 +160,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
             patch.setattr(program.keeper, "write", full)
             program.context.document.edit(LENGTH, 55)
             program.autosave.flush()
-            assert "disk is full" in program.window.notices.text
+            assert "disk is full" in inside(program).notices.text
         assert program.context.document.scenario.training.sequence_length == 55
     with started(qapp, qtbot, paths) as program:
         assert program.context.document.scenario.training.sequence_length == 55
@@ -167,17 +172,17 @@ def test_a_settings_file_of_nonsense_is_set_aside_and_said(
     paths.settings.parent.mkdir(parents=True)
     paths.settings.write_text("not json", "utf-8")
     with started(qapp, qtbot, paths) as program:
-        assert program.window.notices.notice is not None
-        assert program.window.notices.notice.severity == "warning"
+        notice = inside(program).notices.notice
+        assert notice is not None
+        assert notice.severity == "warning"
         assert program.context.view.view.units == "GiB"
 
 
 def test_a_preset_is_renamed_in_place(qapp: QApplication, qtbot: QtBot, paths: AppPaths) -> None:
     with started(qapp, qtbot, paths) as program:
         program.context.library.save_as("One")
-        program.window.actions_.show_presets.setChecked(True)
-        dock = program.window.body.presets
-        assert isinstance(dock, PresetsDock)
+        inside(program).actions.show_presets.setChecked(True)
+        dock = inside(program).presets
         item = next(item for item in dock.model.items() if item.text() == "One")
         dock.tree.setCurrentIndex(item.index())
         dock.tree.setFocus()

@@ -14,6 +14,7 @@ from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
 from memgui.gui.context import AppContext
+from memgui.gui.main_window import MainWindow
 from memgui.presets.paths import AppPaths
 from memgui.presets.settings import SettingsStore
 from memgui.presets.store import PresetStore
@@ -40,6 +41,10 @@ class House:
         self.context = AppContext(
             paths, catalog, self.document, self.library, self.selection, self.view, self.jobs
         )
+
+    def window(self) -> MainWindow:
+        """A window that is not furnished and not shown yet."""
+        return MainWindow(self.document, self.selection, self.view, self.context.paths.window)
 
     def close(self) -> None:
         """End what runs; a test leaves nothing behind."""

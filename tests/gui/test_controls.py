@@ -5,19 +5,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from memgui.gui.controls import (
-    NOTE_ROLE,
-    Button,
-    CheckBox,
-    ComboBox,
-    LineEdit,
-    SectionHeader,
-    SegmentedSwitch,
-    Slider,
-    SpinBox,
-    ToolButton,
-)
+from memgui.gui.controls.buttons import Button, CheckBox, SectionHeader, ToolButton
+from memgui.gui.controls.fields import NOTE_ROLE, ComboBox, LineEdit, SpinBox
 from memgui.gui.controls.frames import FocusRing
+from memgui.gui.controls.segmented import SegmentedSwitch
+from memgui.gui.controls.slider import Slider
 from memgui.gui.palette import DARK, LIGHT
 from memgui.gui.theme import Look
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from memgui.gui.controls import CheckBox, ComboBox
+from memgui.gui.controls.buttons import CheckBox
+from memgui.gui.controls.fields import ComboBox
 from memgui.gui.texts import field_text
 from memgui.spec.fields import Field
 

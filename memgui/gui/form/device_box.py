@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from memgui.gui.controls import ComboBox
+from memgui.gui.controls.fields import ComboBox
 from memgui.gui.search_item import Item
 from memgui.gui.theme import Look
 from memgui.spec import Device

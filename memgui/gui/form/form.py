@@ -13,7 +13,10 @@ from memgui.document.document import Document
 from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
-from memgui.gui.controls import LineEdit, SegmentedSwitch, ToolButton, slim
+from memgui.gui.controls.buttons import ToolButton
+from memgui.gui.controls.fields import LineEdit
+from memgui.gui.controls.scrolling import slim
+from memgui.gui.controls.segmented import SegmentedSwitch
 from memgui.gui.form.device_box import DeviceBox
 from memgui.gui.form.row import Row
 from memgui.gui.form.section import Section

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
-from memgui.gui.controls import Slider
+from memgui.gui.controls.slider import Slider
 from memgui.gui.theme import Look
 
 _PER_OCTAVE = 64

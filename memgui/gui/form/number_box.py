@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPalette, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QWidget
 
-from memgui.gui.controls import SpinBox
+from memgui.gui.controls.fields import SpinBox
 from memgui.gui.texts import field_text
 from memgui.spec import Issue, ScenarioError
 from memgui.spec.fields import Field, Kind

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from memgui.document.document import Document
 from memgui.document.result import Result
-from memgui.gui.controls import SectionHeader
+from memgui.gui.controls.buttons import SectionHeader
 from memgui.gui.form.more import More
 from memgui.gui.form.row import MARGIN, Row
 from memgui.gui.form.summary import nothing_here, summary

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
-from memgui.gui.controls import LineEdit
+from memgui.gui.controls.fields import LineEdit
 from memgui.gui.icons import paint_icon
 from memgui.gui.texts import field_text
 from memgui.gui.theme import Look

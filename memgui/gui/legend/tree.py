@@ -13,8 +13,8 @@ from PySide6.QtWidgets import (
 )
 
 from memgui.document.selection import ComponentPath, Selection
-from memgui.gui.controls import slim
 from memgui.gui.controls.frames import by_keyboard, outlined
+from memgui.gui.controls.scrolling import slim
 from memgui.gui.legend.model import LAST, NAME, SHARE, SIZE, Index, LegendModel, Row
 from memgui.gui.legend.rows import INDENT, ROW, Cells, Columns, paint_cells, paint_chevron, paint_swatch
 from memgui.gui.theme import Look, Role

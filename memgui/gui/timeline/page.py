@@ -10,7 +10,8 @@ from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
-from memgui.gui.controls import ToolButton, slim
+from memgui.gui.controls.buttons import ToolButton
+from memgui.gui.controls.scrolling import slim
 from memgui.gui.numbers import Numbers
 from memgui.gui.theme import Look, Role
 from memgui.gui.timeline.chart import TimelineChart

@@ -18,7 +18,8 @@ from memgui.document.result import Result
 from memgui.document.selection import ComponentPath, Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
-from memgui.gui.controls import ToolButton, slim
+from memgui.gui.controls.buttons import ToolButton
+from memgui.gui.controls.scrolling import slim
 from memgui.gui.icons import paint_icon
 from memgui.gui.legend.rows import paint_swatch
 from memgui.gui.names import node_at

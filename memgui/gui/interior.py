@@ -1,0 +1,239 @@
+"""Everything around the picture: menus, toolbar, form, tabs, presets, notices, and what they do together."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
+
+from memgui.document.view_settings import View
+from memgui.gui.actions import Actions
+from memgui.gui.context import AppContext
+from memgui.gui.device_items import device_search
+from memgui.gui.files import Files
+from memgui.gui.form.form import OPEN_AT_FIRST, Form
+from memgui.gui.main_window import MainWindow
+from memgui.gui.menus import fill_menus
+from memgui.gui.numbers import Numbers
+from memgui.gui.pages import Pages
+from memgui.gui.presets_dock import PresetsDock
+from memgui.gui.tabs import Tabs
+from memgui.gui.theme import Look, menu_sheet
+from memgui.gui.toolbar import Toolbar
+
+if TYPE_CHECKING:
+    from memgui.gui.model_picker import ModelPicker
+    from memgui.gui.name_bar import NameBar
+    from memgui.gui.notice_bar import NoticeBar
+
+
+class Interior(QObject):
+    """Furnishes a window.  Nothing here is needed for the first picture."""
+
+    def __init__(self, window: MainWindow, context: AppContext) -> None:
+        super().__init__(window)
+        self.window = window
+        self.context = context
+        self.actions = Actions(window, context.document.undo_stack)
+        self.files = Files(context, lambda *asked: self.names.ask(*asked), window)
+        self.toolbar = Toolbar(self.actions, context.view, window)
+        devices = device_search(context.catalog, lambda: Numbers.of(context.view.view))
+        self.form = Form(context.document, context.selection, context.view, devices, window)
+        self.tabs = Tabs(window)
+        self._pages = Pages(context, self.tabs)
+        fill_menus(window.menuBar(), self.actions)
+        self._place()
+        self._connect()
+        self._dress_menus()
+
+    def _place(self) -> None:
+        window, state = self.window, self.window.state
+        window.column.replaceWidget(window.top, self.toolbar)
+        window.top.deleteLater()
+        self.form.open_sections(state.names("sections", OPEN_AT_FIRST))
+        window.body.form.put(self.form)
+        window.body.tabs.put(self.tabs)
+        self.tabs.show_tab(" ".join(state.names("tab", ())))
+        self.actions.expand_tabs.setChecked(window.body.is_expanded)
+        self.tabs.set_expanded(window.body.is_expanded)
+        self._show_presets(not window.body.presets.isHidden())
+
+    def _connect(self) -> None:
+        actions, context, window = self.actions, self.context, self.window
+        for action, slot in (
+            (actions.find_model, self.open_model_picker),
+            (actions.open, self.files.ask_open),
+            (actions.save, self.files.save),
+            (actions.save_as, self.files.ask_save_as),
+            (actions.save_model, self.files.ask_save_model),
+            (actions.import_presets, self.files.ask_import),
+            (actions.export_preset, self.files.ask_export),
+            (actions.quit, window.close),
+            (actions.find_field, self.form.find_field),
+            (actions.find_device, lambda: self.form.go_to("device.name")),
+            (actions.copy_verdict, self.files.copy_verdict),
+            (actions.copy_markdown, self.files.copy_markdown),
+            (actions.copy_csv, self.files.copy_csv),
+            (actions.copy_share, self.files.copy_share),
+            (actions.paste, self.paste),
+            (actions.put_back, self.put_back),
+            (actions.next_pane, self.next_pane),
+            (actions.diagnostics, self.files.copy_diagnostics),
+            (actions.shortcuts, self.show_shortcuts),
+            (actions.about, self.show_about),
+        ):
+            actions.on(action, slot)
+        actions.show_presets.toggled.connect(self._show_presets)
+        actions.expand_tabs.toggled.connect(self._expand)
+        self.tabs.expand_asked.connect(actions.expand_tabs.toggle)
+        self.form.section_toggled.connect(self._keep_sections)
+        window.narrowed.connect(self._narrowed)
+        window.dropped.connect(self.take)
+        window.escaped.connect(self._escaped)
+        window.closing.connect(lambda: window.state.put("tab", self.tabs.current))
+        window.installEventFilter(self)
+        context.library.told.connect(lambda notice: self.notices.show_notice(notice))
+        context.document.result.connect(self.toolbar.model.set_result)
+        context.view.changed.connect(self._view_changed)
+        context.selection.activated.connect(lambda path: self.tabs.show_tab("why"))
+        self.toolbar.model.set_result(context.document.last_result)
+
+    @cached_property
+    def notices(self) -> NoticeBar:
+        """The line over the verdict; made when there is something to say."""
+        from memgui.gui.notice_bar import NoticeBar
+
+        made = NoticeBar(self.window)
+        self.window.column.insertWidget(1, made)
+        return made
+
+    @cached_property
+    def names(self) -> NameBar:
+        """The line that asks for a name; made when one is needed."""
+        from memgui.gui.name_bar import NameBar
+
+        made = NameBar(self.window)
+        self.window.column.insertWidget(1, made)
+        self.context.library.changed.connect(made.hide)
+        return made
+
+    @cached_property
+    def presets(self) -> PresetsDock:
+        """The panel at the left; made when it first has room."""
+        made = PresetsDock(self.context.library, self.context.document, self.actions, self.window)
+        made.fill()
+        self.window.body.presets.put(made)
+        return made
+
+    @cached_property
+    def picker(self) -> ModelPicker:
+        """The search for models over the toolbar's field."""
+        from memgui.gui.model_picker import ModelPicker
+
+        return ModelPicker(self.context.library, Numbers.of(self.context.view.view), self.window)
+
+    # -- what the actions do -------------------------------------------------------------------
+
+    def open_model_picker(self) -> None:
+        """Search models."""
+        look = Look.of(self.window)
+        current = self.context.document.scenario.model.name
+        self.picker.popup.open_at(self.toolbar.model, look.px(620), look.px(460), current)
+
+    def show_shortcuts(self) -> None:
+        """The keys at a glance."""
+        from memgui.gui.help import Shortcuts
+
+        Shortcuts(self.actions.all(), self.window)
+
+    def show_about(self) -> None:
+        """What memgui is, and what its figures stand for."""
+        from memgui.gui.help import About
+
+        estimate = self.context.document.last_result.shown
+        About(estimate.version if estimate is not None else "", self.window)
+
+    def paste(self) -> None:
+        """Open what the clipboard holds: a shared preset, a path, or the name of a model."""
+        self.take(QGuiApplication.clipboard().mimeData())
+
+    def take(self, mime: QMimeData) -> None:
+        """Open what was dropped or pasted."""
+        paths = [url.toLocalFile() for url in mime.urls() if url.isLocalFile()]
+        if paths:
+            self.context.library.open_path(Path(paths[0]))
+        else:
+            self.files.open_text(mime.text())
+
+    def put_back(self) -> None:
+        """The layout of the first start."""
+        self.actions.expand_tabs.setChecked(False)
+        self.actions.show_presets.setChecked(not self.window.is_narrow)
+        self.window.put_back()
+
+    def next_pane(self) -> None:
+        """Move the focus to the next of form, legend, donut, tabs, presets."""
+        panes: list[QWidget] = [self.form, self.window.legend, self.window.donut, self.tabs]
+        if self.window.body.presets.isVisible():
+            panes.append(self.presets)
+        focus = self.window.focusWidget()
+        at = next((i for i, pane in enumerate(panes) if focus in (pane, *pane.findChildren(QWidget))), -1)
+        for pane in (*panes[at + 1 :], *panes[: at + 1]):
+            target = first_stop(pane)
+            if target is not None:
+                target.setFocus(Qt.FocusReason.TabFocusReason)
+                return
+
+    # -- what follows from what ----------------------------------------------------------------
+
+    def _show_presets(self, on: bool) -> None:
+        self.window.body.show_presets(on)
+        if on:
+            self.presets.show()
+        self.toolbar.presets.setVisible(not on)
+        self.actions.show_presets.setChecked(on)
+
+    def _expand(self, on: bool) -> None:
+        self.window.body.expand(on)
+        self.tabs.set_expanded(on)
+
+    def _narrowed(self, narrow: bool) -> None:
+        if narrow:
+            self.actions.show_presets.setChecked(False)
+
+    def _escaped(self) -> None:
+        if "notices" in self.__dict__:
+            self.notices.dismiss()
+
+    def _keep_sections(self) -> None:
+        opened = tuple(key for key, section in self.form.sections.items() if section.is_open)
+        self.window.state.put("sections", opened)
+
+    def _view_changed(self, view: View) -> None:
+        self.context.library.change_settings(
+            units=view.units, theme=view.theme, language=view.language, reduced_motion=view.reduced_motion
+        )
+        self.toolbar.model.set_result(self.context.document.last_result)
+
+    def _dress_menus(self) -> None:
+        sheet = menu_sheet(Look.of(self.window))
+        for widget in (self.window.menuBar(), *self.toolbar.menus()):
+            widget.setStyleSheet(sheet)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange):
+            self._dress_menus()
+        return False
+
+
+def first_stop(pane: QWidget) -> QWidget | None:
+    """The first widget of a pane that Tab stops at; ``None`` where there is none in sight."""
+    for widget in (pane, *pane.findChildren(QWidget)):
+        stops = widget.focusPolicy().value & Qt.FocusPolicy.TabFocus.value
+        if stops and widget.isVisible() and widget.isEnabled():
+            return widget
+    return None

@@ -1,0 +1,51 @@
+"""The pages of the tabs: made when first shown, given a result when they come to front."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QWidget
+
+from memgui.document.result import Result
+from memgui.gui.context import AppContext
+from memgui.gui.tabs import Tabs
+
+translate = QCoreApplication.translate
+
+
+class Page(Protocol):
+    """What shows a result; it follows selection and view settings by itself."""
+
+    def set_result(self, result: Result) -> None:
+        """Show another result."""
+
+
+class Pages:
+    """Adds the tabs that exist; a page out of sight costs nothing."""
+
+    def __init__(self, context: AppContext, tabs: Tabs) -> None:
+        self._context = context
+        self._tabs = tabs
+        self._shown: dict[str, int] = {}
+        tabs.add("why", translate("Tabs", "Why"), self._why)
+        tabs.add("timeline", translate("Tabs", "Timeline"), self._timeline)
+        tabs.shown.connect(self._bring_up_to_date)
+        context.document.result.connect(lambda result: self._bring_up_to_date(tabs.current))
+
+    def _why(self, parent: QWidget) -> QWidget:
+        from memgui.gui.why.page import WhyPage
+
+        return WhyPage(self._context.selection, self._context.view, parent)
+
+    def _timeline(self, parent: QWidget) -> QWidget:
+        from memgui.gui.timeline.page import TimelinePage
+
+        return TimelinePage(self._context.selection, self._context.view, parent)
+
+    def _bring_up_to_date(self, key: str) -> None:
+        result, page = self._context.document.last_result, self._tabs.page(key)
+        if page is not None and result.generation and self._shown.get(key) != result.generation:
+            self._shown[key] = result.generation
+            shown: Page = page  # type: ignore[assignment]  # every factory makes one
+            shown.set_result(result)

@@ -1,0 +1,235 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from memgui.gui.interior import Interior
+from tests.document.test_library import CONFIG
+from tests.gui.house import House
+
+LENGTH = "training.sequence_length"
+
+
+@pytest.fixture
+def inside(house: House, qtbot: QtBot) -> Iterator[Interior]:
+    window = house.window()
+    qtbot.addWidget(window)
+    with qtbot.waitSignal(window.painted):
+        window.show()
+    made = Interior(window, house.context)
+    qtbot.waitUntil(made.form.isVisible)
+    yield made
+    house.document.settle()
+
+
+def config(folder: Path) -> Path:
+    path = folder / "Small-1B" / "config.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(CONFIG), "utf-8")
+    return path
+
+
+def drop(inside: Interior, mime: QMimeData) -> None:
+    actions, buttons = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    keys = Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(10, 10), actions, mime, buttons, keys)
+    inside.window.dragEnterEvent(enter)
+    assert enter.isAccepted()
+    inside.window.dropEvent(QDropEvent(QPointF(10, 10), actions, mime, buttons, keys))
+
+
+def test_a_dropped_config_is_opened(inside: Interior, house: House, tmp_path: Path, qtbot: QtBot) -> None:
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(config(tmp_path)))])
+    drop(inside, mime)
+    qtbot.waitUntil(lambda: house.document.scenario.model.name == "Small-1B")
+    assert "Small-1B" in inside.window.windowTitle()
+    house.document.settle()
+    assert "Small-1B" in inside.toolbar.model.accessibleName()
+
+
+def test_a_bad_drop_is_said_in_the_window(inside: Interior, tmp_path: Path, qtbot: QtBot) -> None:
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(tmp_path / "gone.json"))])
+    drop(inside, mime)
+    qtbot.waitUntil(inside.notices.isVisible)
+    assert "gone.json" in inside.notices.text
+    QTest.keyClick(inside.window, Qt.Key.Key_Escape)
+    assert not inside.notices.isVisible()
+
+
+def test_dropped_and_pasted_text(inside: Interior, house: House) -> None:
+    house.document.edit(LENGTH, 12_345)
+    shared = house.library.shared_text()
+    house.document.undo_stack.undo()
+    mime = QMimeData()
+    mime.setText(shared)
+    drop(inside, mime)
+    assert house.document.scenario.training.sequence_length == 12_345
+    QGuiApplication.clipboard().setText("gpt2")
+    inside.actions.paste.trigger()
+    assert house.document.scenario.model.name.lower() == "gpt2"
+
+
+def test_keys_reach_their_actions(inside: Interior, house: House, qtbot: QtBot) -> None:
+    qtbot.waitUntil(inside.window.isActiveWindow)
+    QTest.keyClick(inside.window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    assert inside.picker is not None
+    popup = inside.picker.popup
+    assert popup.isVisible()
+    QTest.keyClicks(popup.line, "gpt2")
+    QTest.keyClick(popup.line, Qt.Key.Key_Return)
+    assert house.document.scenario.model.name.lower().startswith("gpt2")
+    QTest.keyClick(inside.window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert house.document.scenario.model.name == "Llama-3.1-8B"
+    QTest.keyClick(inside.window, Qt.Key.Key_Slash)
+    assert inside.form.find_line.hasFocus()
+    QTest.keyClick(inside.form.find_line, Qt.Key.Key_Escape)
+    QTest.keyClick(inside.window, Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
+    assert inside.form.sections["device"].rows["device.name"].box.hasFocus()
+
+
+def test_a_slash_in_a_text_is_a_slash(inside: Interior, qtbot: QtBot) -> None:
+    qtbot.waitUntil(inside.window.isActiveWindow)
+    inside.names.ask("Name", "", lambda name: True)
+    QTest.keyClicks(inside.names.line, "a/b")
+    assert inside.names.line.text() == "a/b"
+    assert not inside.form.find_line.isVisible()
+    inside.names.hide()
+
+
+def test_saving_asks_for_a_name_once(inside: Interior, house: House) -> None:
+    inside.actions.save.trigger()
+    assert inside.names.isVisible()
+    inside.names.line.setText("Mine")
+    QTest.keyClick(inside.names.line, Qt.Key.Key_Return)
+    assert not inside.names.isVisible()
+    assert [entry.name for entry in house.library.presets()] == ["Mine"]
+    house.document.edit(LENGTH, 8)
+    assert inside.window.isWindowModified()
+    inside.actions.save.trigger()
+    assert not inside.names.isVisible()
+    assert not inside.window.isWindowModified()
+
+
+def test_a_taken_name_keeps_the_question_open(inside: Interior, house: House) -> None:
+    house.library.save_as("Mine")
+    house.document.edit(LENGTH, 8)
+    inside.actions.save_as.trigger()
+    inside.names.line.setText("Mine")
+    QTest.keyClick(inside.names.line, Qt.Key.Key_Return)
+    assert inside.names.isVisible()
+    assert inside.notices.isVisible()
+    QTest.keyClick(inside.names.line, Qt.Key.Key_Escape)
+    assert not inside.names.isVisible()
+    assert inside.notices.isVisible()
+    inside.actions.save_as.trigger()
+    QTest.mouseClick(inside.notices.action_button, Qt.MouseButton.LeftButton)
+    assert not inside.names.isVisible()
+    assert not inside.window.isWindowModified()
+
+
+def test_copies(inside: Interior, house: House) -> None:
+    clipboard = QGuiApplication.clipboard()
+    inside.actions.copy_verdict.trigger()
+    assert "Llama-3.1-8B" in clipboard.text()
+    inside.actions.copy_markdown.trigger()
+    assert "| **Total** |" in clipboard.text()
+    inside.actions.copy_csv.trigger()
+    assert clipboard.text().startswith("part,label,bytes")
+    inside.actions.diagnostics.trigger()
+    assert "PySide6" in clipboard.text()
+
+
+def test_units_and_theme_are_kept(inside: Interior, house: House) -> None:
+    QTest.mouseClick(inside.toolbar.units.segment("GB"), Qt.MouseButton.LeftButton)
+    inside.toolbar.themes["dark"].trigger()
+    assert (house.library.settings.units, house.library.settings.theme) == ("GB", "dark")
+    assert house.view.view.unit_bytes == 10**9
+
+
+def test_where_everything_was_is_remembered(inside: Interior, house: House, qtbot: QtBot) -> None:
+    inside.window.resize(780, 700)  # the screen of these tests has 800 x 800
+    inside.form.sections["model"].set_open(True)
+    inside.form.sections["workload"].set_open(False)
+    inside.window.body.main.setSizes([0, 400, sum(inside.window.body.main.sizes()) - 400])
+    assert inside.form.width() == 400
+    assert inside.window.close()
+    window = house.window()
+    qtbot.addWidget(window)
+    with qtbot.waitSignal(window.painted):
+        window.show()
+    again = Interior(window, house.context)
+    qtbot.waitUntil(again.form.isVisible)
+    assert (window.width(), window.height()) == (780, 700)
+    assert again.form.width() == 400
+    assert again.form.sections["model"].is_open
+    assert not again.form.sections["workload"].is_open
+    again.put_back()
+    assert again.form.width() < 400
+
+
+def test_a_broken_window_file_counts_as_none(house: House, qtbot: QtBot) -> None:
+    path = house.context.paths.window
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"[General]\ngeometry=@ByteArray(garbage)\nsections=%%%\n\x00\xff")
+    QSettings(str(path), QSettings.Format.IniFormat).sync()
+    made = house.window()
+    qtbot.addWidget(made)
+    made.show()
+    assert made.width() > 800
+
+
+def test_the_presets_give_way_in_a_narrow_window(inside: Interior) -> None:
+    assert inside.actions.show_presets.isChecked()
+    inside.window.resize(1024, 700)
+    assert not inside.actions.show_presets.isChecked()
+    assert inside.toolbar.presets.isVisible()
+    inside.actions.show_presets.trigger()
+    assert inside.presets.isVisible()
+
+
+def test_expanding_the_tabs_hides_the_picture(inside: Interior) -> None:
+    inside.actions.expand_tabs.trigger()
+    assert not inside.window.body.picture.isVisible()
+    inside.tabs.expand_asked.emit()
+    assert inside.window.body.picture.isVisible()
+
+
+def test_f6_walks_the_panes(inside: Interior, qtbot: QtBot) -> None:
+    qtbot.waitUntil(inside.window.isActiveWindow)
+    seen: list[QWidget] = []
+    for _ in range(3):
+        inside.actions.next_pane.trigger()
+        focus = inside.window.focusWidget()
+        assert focus is not None
+        seen.append(focus)
+    assert len({id(widget) for widget in seen}) == 3
+    assert inside.form.isAncestorOf(seen[0])
+
+
+def test_every_stop_of_the_keyboard_has_a_name(inside: Interior, qtbot: QtBot) -> None:
+    assert inside.presets.isVisible()
+    assert inside.tabs.page("why") is not None
+    nameless = [
+        widget
+        for widget in inside.window.findChildren(QWidget)
+        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        and widget.isVisible()
+        and not widget.accessibleName()
+        and widget.objectName() != "qt_spinbox_lineedit"
+    ]
+    assert nameless == []
+
+
+def test_closing_is_never_refused(inside: Interior, house: House) -> None:
+    house.document.edit(LENGTH, 8)
+    event = QCloseEvent()
+    inside.window.closeEvent(event)
+    assert event.isAccepted()
