@@ -225,7 +225,7 @@ class Interior(QObject):
             widget.setStyleSheet(sheet)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange):
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
             self._dress_menus()
         return False
 

@@ -6,10 +6,11 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from memgui.gui.interior import Interior
+from memgui.gui.palette import DARK, LIGHT
 from tests.document.test_library import CONFIG
 from tests.gui.house import House
 
@@ -152,6 +153,19 @@ def test_units_and_theme_are_kept(inside: Interior, house: House) -> None:
     inside.toolbar.themes["dark"].trigger()
     assert (house.library.settings.units, house.library.settings.theme) == ("GB", "dark")
     assert house.view.view.unit_bytes == 10**9
+
+
+def test_menus_follow_the_theme(inside: Interior, qtbot: QtBot) -> None:
+    app, window = QApplication.instance(), inside.window
+    assert isinstance(app, QApplication)
+    before = app.palette()
+    try:
+        for colours in (DARK, LIGHT, DARK):
+            app.setPalette(colours.qpalette())
+            ground = colours.window.name()
+            qtbot.waitUntil(lambda ground=ground: ground in window.menuBar().styleSheet())  # type: ignore[misc]
+    finally:
+        app.setPalette(before)
 
 
 def test_where_everything_was_is_remembered(inside: Interior, house: House, qtbot: QtBot) -> None:
