@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from memgui.estimator.modules.encoders import HEADS
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS
 from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.norm import NORMS
@@ -21,18 +22,18 @@ from memgui.spec.scenario import Parallelism, Scenario
 
 UNWRITTEN: Final = (
     *("norm_bias", "first_norm", "parallel_block", "qk_norm_bias", "fused_gate_up", "key_bias"),
-    *("attention_output_gate", "attention_sinks", "lm_head_bias", "embedding_norm", "rotary_dim"),
+    *("attention_output_gate", "attention_sinks", "rotary_dim"),
     *("attn_logit_softcapping", "final_logit_softcapping", "cached_key_value_heads"),
     *("attention_chunk_size", "num_experts", "kv_lora_rank", "index_n_heads", "mamba_d_ssm"),
-    *("linear_num_key_heads", "lru_width", "is_decoder", "pooler", "type_vocab_size"),
-    *("num_hidden_groups", "position_buckets", "image_size", "num_encoder_layers", "num_mel_bins"),
+    *("linear_num_key_heads", "lru_width", "position_buckets"),
+    *("num_hidden_groups", "num_encoder_layers", "num_mel_bins"),
 )
 """Fields of a model that no module reads yet: only their defaults can be estimated."""
 
 _DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(ModelSpec)}
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "head": ("causal",),
+    "head": ("causal", *HEADS),
     "norm": tuple(NORMS),
     "norm_placement": ("pre", "post"),
     "qk_norm": ("none", "head"),

@@ -21,6 +21,7 @@ from memgui.estimator.program import Program, compiled
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.symbols import INFERENCE
+from memgui.estimator.tape import Tensor
 from memgui.estimator.training import highest
 from memgui.estimator.walk import Walk
 from memgui.spec.scenario import Scenario
@@ -34,14 +35,22 @@ class Pass:
     def __init__(self, name: str, scenario: Scenario, program: Program) -> None:
         self.name = name
         self.program = program
-        length = "t" if program.options.decode else "s"
-        self.inputs = [batch_input(program, name, length) for name in ("token ids", "attention mask")]
+        self.inputs = _inputs(program)
         self.numbers = Bytes(monomial_values(scenario, program, INFERENCE))
         self.walk: Walk[int] = Walk(program, self.numbers)
+        self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
 
     def contents(self) -> Walk[Bag]:
         """The same walk over tensors."""
         return Walk(self.program, Contents(self.numbers), guide=self.walk)
+
+
+def _inputs(program: Program) -> list[Tensor]:
+    """What a pass is given; generating holds the ids and the mask of all tokens so far."""
+    if program.model.is_decoder and not program.model.num_encoder_layers:
+        length = "t" if program.options.decode else "s"
+        return [batch_input(program, name, ("b", length)) for name in ("token ids", "attention mask")]
+    return [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
 
 
 class InferenceRun(Run):
@@ -55,7 +64,7 @@ class InferenceRun(Run):
         self.numbers = self.prefill.numbers
         self.values = self.numbers.values
         self.passes = [self.prefill]
-        if scenario.inference.generated_tokens:
+        if scenario.inference.generated_tokens and scenario.model.is_decoder:
             self.passes.append(Pass("decode", scenario, self._decoding()))
 
     def _decoding(self) -> Program:
@@ -67,19 +76,13 @@ class InferenceRun(Run):
         scenario = msgspec.structs.replace(self.scenario, inference=inference)
         return Pass("decode", scenario, self._decoding())
 
-    def tokens(self, part: Pass) -> int:
-        """Tokens that the ids and the attention mask cover."""
-        inference = self.scenario.inference
-        generated = 0 if part is self.prefill else inference.generated_tokens
-        return inference.batch_size * (inference.prompt_tokens + generated)
-
     def inputs_and_weights(self, part: Pass) -> Amount:
         """What lies still during a pass, the cache apart."""
         a = self.account
-        size = 8 * self.tokens(part)
+        sizes = part.input_sizes
         return Amount(
-            {"weights": a.weight_bytes, "activations": 2 * size},
-            a.weight_excess + 2 * (block_bytes(size) - size),
+            {"weights": a.weight_bytes, "activations": sum(sizes)},
+            a.weight_excess + sum(block_bytes(size) - size for size in sizes),
         )
 
     def persistent(self) -> int:
@@ -88,7 +91,7 @@ class InferenceRun(Run):
     def peak(self) -> Found:
         best: tuple[int, Pass, int, int] | None = None
         for part in self.passes:
-            rest = part.walk.cache(before=True) + 16 * self.tokens(part)
+            rest = part.walk.cache(before=True) + sum(part.input_sizes)
             for index, point in enumerate(part.walk.forward()):
                 most, offset = highest(point)
                 if best is None or most + rest > best[0]:

@@ -238,13 +238,13 @@ def _attention(
 
 def log_softmax(t: Tape, x: Tensor) -> Tensor:
     """``F.log_softmax``: saves its result."""
-    x = _full(t, x)
     out = t.tensor("log-probabilities", x.dims, x.width, x.grad)
     return t.record("_log_softmax", (x,), out, (out,), ((x, NEW),))
 
 
 def nll_loss(t: Tape, x: Tensor, labels: Tensor) -> Tensor:
     """``F.nll_loss``: saves log-probabilities, labels and the sum of weights."""
+    x = _full(t, x)
     out = t.tensor("loss", (), x.width, x.grad)
     total = t.tensor("total weight", (), x.width)
     if x.grad:

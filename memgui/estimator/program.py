@@ -105,6 +105,8 @@ class Program:
             stack.close(checkpointing=options.checkpointing == "full")
             self.stacks.append(stack)
         self.tail = self._block("tail", plan.tail, context, out)
+        self.inputs = tuple(context.inputs)
+        """what a batch brings to the device"""
         self._cast()
 
     @property

@@ -67,10 +67,10 @@ class Run(ABC):
         """Bytes that lie still from step to step."""
 
 
-def batch_input(program: Program, name: str, length: str) -> Tensor:
-    """A tensor of 8 bytes per token that a batch brings to the device."""
-    coefficient, monomial = program.sizes.of(("b", length))
-    tensor = Tensor(name, ("b", length), 8, 8 * coefficient, monomial, False, MADE)
+def batch_input(program: Program, name: str, dims: tuple[int | str, ...], width: int = 8) -> Tensor:
+    """A tensor that a batch brings to the device."""
+    coefficient, monomial = program.sizes.of(dims)
+    tensor = Tensor(name, dims, width, width * coefficient, monomial, False, MADE)
     tensor.part = "inputs"
     return tensor
 

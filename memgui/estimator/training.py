@@ -35,13 +35,12 @@ class TrainingRun(Run):
         training = scenario.training
         master = training.precision.endswith("_master")
         self.account = account(program, training.optimizer, training.optimizer_implementation, master)
-        names = ("token ids", "labels", "attention mask")[: 3 if training.padding_mask else 2]
-        self.inputs = [batch_input(program, name, "s") for name in names]
+        self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         self.values = monomial_values(scenario, program, TRAINING)
         self.numbers = Bytes(self.values)
         self.accumulates = training.gradient_accumulation_steps > 1
         self.gradients_stay = not training.zero_grad_set_to_none
-        self.tokens = training.micro_batch_size * training.sequence_length
+        self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
         self._walks: dict[bool, Walk[int]] = {}
 
     # -- what stays -----------------------------------------------------------------------------
@@ -49,18 +48,18 @@ class TrainingRun(Run):
     def base(self, *, states: bool, gradients: bool, inputs: bool = True) -> Amount:
         """What stays through a micro batch."""
         a = self.account
-        size, count = 8 * self.tokens, len(self.inputs) if inputs else 0
+        sizes = self.input_sizes if inputs else []
         return Amount(
             {
                 "weights": a.weight_bytes,
                 "gradients": a.gradient_bytes if gradients else 0,
                 "optimizer_states": a.state_bytes if states else 0,
-                "activations": size * count,
+                "activations": sum(sizes),
             },
             a.weight_excess
             + (a.gradient_excess if gradients else 0)
             + (a.state_excess if states else 0)
-            + (block_bytes(size) - size) * count,
+            + sum(block_bytes(size) - size for size in sizes),
         )
 
     def persistent(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.estimator.options import Options
-from memgui.estimator.tape import Dims, Parameter, Sizes, Tensor
+from memgui.estimator.tape import AMBIENT, Dims, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
 
 
@@ -17,6 +17,7 @@ class Context:
     __slots__ = (
         "cos",
         "ids",
+        "inputs",
         "keys",
         "labels",
         "mask",
@@ -34,14 +35,32 @@ class Context:
         self.options = options
         self.sizes = sizes
         self.names = names
-        self.queries: int | str = 1 if options.decode else "s"
-        self.keys: str = "t" if options.decode else "s"
+        length = "P" if model.image_size else "s"
+        self.queries: int | str = 1 if options.decode else length
+        self.keys: str = "t" if options.decode else length
         self.ids: Tensor | None = None
+        self.inputs: list[Tensor] = []
         self.labels: Tensor | None = None
         self.cos: Tensor | None = None
         self.sin: Tensor | None = None
         self.mask: Tensor | None = None
         self.table: Parameter | None = None
+
+    def given(self, t: Tape, name: str, dims: Dims, width: int) -> Tensor:
+        """A tensor that the batch brings to the device."""
+        made = t.tensor(name, dims, width, origin=AMBIENT)
+        self.inputs.append(made)
+        return made
+
+    def rounded(self, length: int | str, step: int) -> int | str:
+        """``length`` rounded up to whole steps: a number, or the symbol of one that is open.
+
+        A cache's length stays as it is: its mask is a view of a longer one.
+        """
+        value = self.sizes.values.get(length) if isinstance(length, str) else length
+        if value is not None:
+            return -(-value // step) * step
+        return f"{length}{step}" if length == "s" else length
 
     @property
     def rows(self) -> Dims:

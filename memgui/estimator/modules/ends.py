@@ -5,7 +5,7 @@ from __future__ import annotations
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.norm import norm
-from memgui.estimator.tape import AMBIENT, Dims, Tape, Tensor
+from memgui.estimator.tape import Dims, Tape, Tensor
 
 INT64 = 8
 FP32 = 4
@@ -15,7 +15,9 @@ def stem(t: Tape, c: Context) -> Tensor:
     """Token and position embeddings, and the tensors that all layers share."""
     m, o = c.model, c.options
     t.part = t.module = "embedding"
-    ids = c.ids = t.tensor("token ids", ("b", c.queries), INT64, origin=AMBIENT)
+    ids = c.ids = c.given(t, "token ids", ("b", c.queries), INT64)
+    if o.masked:
+        c.given(t, "attention mask", ("b", c.queries), INT64)
     narrow = "e" if m.embedding_size else "h"
     table = c.table = t.parameter("embed_tokens.weight", ("V", narrow), o.width, o.base_trained, "vocabulary")
     table.tied = m.tie_word_embeddings and table.grad
@@ -133,7 +135,7 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
 def _loss(t: Tape, c: Context, logits: Tensor) -> Tensor:
     """Cross-entropy of fp32 logits against the labels shifted by one."""
     t.loss = False
-    given = c.labels = t.tensor("labels", ("b", "s"), INT64, origin=AMBIENT)
+    given = c.labels = c.given(t, "labels", ("b", "s"), INT64)
     padded = t.tensor("padded labels", ("b", "s1"), INT64)
     t.run("constant_pad_nd", (given,), (padded,), (), ())
     shifted = t.view(padded, "shifted labels", ("b", "s"))

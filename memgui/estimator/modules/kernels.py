@@ -30,9 +30,9 @@ def attend(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, *, sliding: boo
     if backend == "efficient":
         mask = None
         if masked:
-            mask = t.tensor("mask in every layer", ("b", c.queries, "s16"), width)
+            mask = t.tensor("mask in every layer", ("b", c.queries, c.rounded(c.keys, 16)), width)
             t.record("mask", (c.mask,) if c.mask is not None else (), mask, (), ())
-        return op.efficient_attention(t, q, k, v, mask, ("b", "a", "s32"), dims)
+        return op.efficient_attention(t, q, k, v, mask, ("b", "a", c.rounded(c.queries, 32)), dims)
     return _math(t, c, q, k, v, grouped=together)
 
 

@@ -19,6 +19,18 @@ LLAMA: dict[str, str] = {
     "mlp.down": "down_proj",
 }
 
+BERT = {
+    **LLAMA,
+    "attention.q": "query",
+    "attention.k": "key",
+    "attention.v": "value",
+    "attention.o": "dense",
+    "mlp.up": "dense",
+    "mlp.down": "dense",
+    "head.transform": "dense",
+    "pooler": "dense",
+}
+
 NAMES: dict[str, dict[str, str]] = {
     "gpt2": {
         **LLAMA,
@@ -27,6 +39,8 @@ NAMES: dict[str, dict[str, str]] = {
         "mlp.up": "c_fc",
         "mlp.down": "c_proj",
     },
+    "bert": BERT,
+    "roberta": BERT,
     "opt": {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"},
 }
 

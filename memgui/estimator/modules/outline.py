@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.encoders import encoder_tail, image_stem, text_stem
 from memgui.estimator.modules.ends import stem, tail
 from memgui.estimator.modules.layers import LayerPlan, Writer, plans
 
@@ -31,4 +32,8 @@ class Outline(NamedTuple):
 
 def outline(c: Context) -> Outline:
     """The outline of the context's model."""
-    return Outline([StackPlan("layers", "stem", lambda t, c, _: stem(t, c), c, plans(c.model))], tail)
+    m = c.model
+    if m.is_decoder:
+        return Outline([StackPlan("layers", "stem", lambda t, c, _: stem(t, c), c, plans(m))], tail)
+    first = image_stem if m.image_size else text_stem
+    return Outline([StackPlan("layers", "stem", first, c, plans(m))], encoder_tail)

@@ -27,7 +27,8 @@ def projection(
     """
     o = c.options
     called = c.names.get(role, role)
-    dims = (*c.rows, *out)
+    rows = x.dims[: -len(wide)]
+    dims = (*rows, *out)
     outward = cut if cut == "column" else ""
     w = t.parameter(
         f"{called}.weight", (*out, *wide), o.width, o.base_trained, cut, role=role, inputs=len(wide)
@@ -43,7 +44,7 @@ def projection(
     up = t.parameter(f"{called}.lora_B", (*out, "r"), width, True, outward)
     own = op.cast(t, x, width)
     own = op.dropout(t, own, lora.dropout)
-    inner = op.linear(t, own, down, None, "adapter, inner", (*c.rows, "r"))
+    inner = op.linear(t, own, down, None, "adapter, inner", (*rows, "r"))
     outer = op.linear(t, inner, up, None, "adapter, outer", dims)
     outer = op.scale(t, outer)
     total = op.add(t, base, outer, name)

@@ -1,0 +1,193 @@
+"""What stands before and after the layers of an encoder: BERT and its likes, the vision transformer."""
+
+from __future__ import annotations
+
+from memgui.estimator import operators as op
+from memgui.estimator.mixing import convolution, join
+from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.mlp import ACTIVATIONS
+from memgui.estimator.modules.norm import norm
+from memgui.estimator.modules.projection import projection
+from memgui.estimator.tape import NEW, PARAMETER, Dims, Parameter, Tape, Tensor
+
+INT64 = 8
+FP32 = 4
+
+
+def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
+    """Embeddings of tokens, segments and positions, summed and normed."""
+    m, o = c.model, c.options
+    t.part = t.module = "embedding"
+    ids = c.given(t, "token ids", c.rows, INT64)
+    narrow: Dims = ("e",) if m.embedding_size else ("h",)
+    table = c.table = t.parameter(
+        "word_embeddings.weight", ("V", *narrow), o.width, o.base_trained, "vocabulary"
+    )
+    table.tied = m.tie_word_embeddings and m.head == "masked" and table.grad
+    x = given_grad(c, op.embedding(t, ids, table, "embedded tokens", (*c.rows, *narrow)))
+    if m.position_embedding == "learned":
+        x = _segments_and_positions(t, c, x, narrow)
+    if m.embedding_norm:
+        x = norm(t, c, x, "embeddings.LayerNorm", part="embedding")
+    x = op.dropout(t, x, o.embedding_dropout)
+    if m.embedding_size:
+        t.part = "embedding_projection"
+        w = t.parameter("embedding_hidden_mapping_in.weight", ("h", "e"), o.width, o.base_trained)
+        bias = t.parameter("embedding_hidden_mapping_in.bias", ("h",), o.width, o.base_trained)
+        x = op.linear(t, x, w, bias, "embedded tokens", c.hidden, "addmm")
+        t.part = "embedding"
+    padding_mask(t, c, x.width)
+    t.hold(x)
+    return x
+
+
+def given_grad(c: Context, x: Tensor) -> Tensor:
+    """``enable_input_require_grads``, as adapters with checkpointing need it."""
+    o = c.options
+    if o.lora is not None and o.checkpointing != "none":
+        x.grad = True
+    return x
+
+
+def padding_mask(t: Tape, c: Context, width: int) -> None:
+    """The mask that hides padding: additive for eager attention, else boolean."""
+    o = c.options
+    if o.masked:
+        c.given(t, "attention mask", c.rows, INT64)
+        c.mask = t.tensor("mask", ("b", c.queries, c.keys), width if o.attention == "eager" else 1)
+        t.run("mask", (), (c.mask,), (), ())
+        t.hand_out(c.mask)
+
+
+def _segments_and_positions(t: Tape, c: Context, x: Tensor, narrow: Dims) -> Tensor:
+    """RoBERTa counts positions from the ids, one row per sequence; BERT has them at hand."""
+    m, o = c.model, c.options
+    counted = m.position_offset > 0
+    rows: Dims = ("b" if counted else 1, c.queries)
+    t.buffer("position ids", ("P",), INT64)
+    if counted:
+        positions = t.tensor("position ids", rows, INT64)
+        t.run("cumsum", (), (positions,), (), ())
+    else:
+        positions = t.tensor("position ids", rows, INT64, origin=PARAMETER)  # a slice of the buffer
+    if m.type_vocab_size:
+        t.buffer("token type ids", ("P",), INT64)
+        types = t.tensor("token type ids", rows, INT64)
+        t.run("gather", (positions,), (types,), (), ())
+        segments = t.parameter(
+            "token_type_embeddings.weight",
+            (m.type_vocab_size, *narrow),
+            o.width,
+            o.base_trained,
+            part="token_type_embedding",
+        )
+        x = op.add(t, x, op.embedding(t, types, segments, "embedded segments", x.dims), "embedded")
+    table = t.parameter(
+        "position_embeddings.weight", ("P", *narrow), o.width, o.base_trained, part="position_embedding"
+    )
+    where = op.embedding(t, positions, table, "embedded positions", (*rows, *narrow))
+    return op.add(t, x, where, "embedded") if counted else op.add_broadcast(t, x, where, "embedded")
+
+
+def image_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
+    """An image cut into patches, each a token, behind one token for the whole; positions are added."""
+    m, o = c.model, c.options
+    t.part = t.module = "embedding"
+    side, patch, channels = m.image_size, m.patch_size, m.num_channels
+    image = c.given(t, "image", ("b", channels, side, side), FP32)
+    pixels = op.cast(t, image, o.width)
+    w = t.parameter("patch_embeddings.weight", ("h", channels, patch, patch), o.width, o.base_trained)
+    bias = t.parameter("patch_embeddings.bias", ("h",), o.width, o.base_trained)
+    patches = convolution(t, pixels, w, bias, "patches", ("b", "h", (side // patch) ** 2))
+    given_grad(c, patches)
+    whole = t.parameter("cls_token", (1, "h"), o.width, o.base_trained)
+    x = join(t, (whole, patches), "tokens", c.hidden)
+    table = t.parameter("position_embeddings", ("P", "h"), o.width, o.base_trained, part="position_embedding")
+    x = op.dropout(t, op.add_broadcast(t, x, table, "embedded"), o.embedding_dropout)
+    t.hold(x)
+    return x
+
+
+def encoder_tail(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Final norm where there is one, then the head that the model has."""
+    t.frees_input = t.final = True
+    t.module = "final_norm"
+    if c.model.final_norm:
+        x = norm(t, c, x, "layernorm")
+    t.part = t.module = "lm_head"
+    if c.model.pooler:
+        _pooler(t, c, x)
+    y = HEADS[c.model.head](t, c, x)
+    t.use(x)
+    return y
+
+
+def _pooler(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """The first token through a linear layer and tanh."""
+    first = _first_token(t, x)
+    y = projection(t, c, first, "pooler", "pooled", ("h",), ("h",), bias=True)
+    return op.pointwise(t, "tanh", y, "pooled", saves="output")
+
+
+def _first_token(t: Tape, x: Tensor) -> Tensor:
+    """``x[:, 0]``: a view; its backward is a tensor of zeros around the gradient."""
+    first = t.view(x, "first token", ("b", "h"))
+    t.run("select", (x,), (first,), (), ((x, NEW),) if x.grad else ())
+    return first
+
+
+def masked_head(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """A linear layer, activation and norm, then the tied table and a bias."""
+    m, o = c.model, c.options
+    narrow: Dims = ("e",) if m.embedding_size else ("h",)
+    y = projection(t, c, x, "head.transform", "transformed", narrow, ("h",), bias=m.mlp_bias)
+    y = ACTIVATIONS[m.hidden_act](t, y)
+    y = norm(t, c, y, "transform.LayerNorm", part="lm_head")
+    assert c.table is not None
+    w = c.table if m.tie_word_embeddings else head_weight(t, c, "decoder.weight", c.table.dims)
+    shift = t.parameter("decoder.bias", ("V",), o.width, w.grad, "vocabulary")
+    t.loss = True
+    logits = op.linear(t, y, w, shift, "logits", (*c.rows, "V"), "addmm")
+    return cross_entropy(t, c, logits, c.rows)
+
+
+def head_weight(t: Tape, c: Context, name: str, dims: Dims) -> Parameter:
+    """The weight of an output layer, which stays trained where only the head is."""
+    o = c.options
+    trained = o.base_trained or (o.training and o.trained == "frozen")
+    return t.parameter(name, dims, o.width, trained, "vocabulary")
+
+
+def image_head(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """A linear layer on the first token, one output per class."""
+    first = _first_token(t, x)
+    t.loss = True
+    logits = projection(t, c, first, "head.classifier", "logits", ("V",), ("h",), bias=True)
+    return cross_entropy(t, c, logits, ("b",))
+
+
+def no_head(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """The encoder's states themselves; what is trained on them is not the model's."""
+    if not c.options.training:
+        return x
+    t.part = t.module = "loss"
+    t.hold(x)
+    return op.mean(t, x, ())
+
+
+def cross_entropy(t: Tape, c: Context, logits: Tensor, rows: Dims) -> Tensor:
+    """Cross-entropy of logits in their own format; in inference the logits."""
+    if not c.options.training:
+        return logits
+    t.part = t.module = "loss"
+    t.loss = False
+    labels = c.given(t, "labels", rows, INT64)
+    t.loss = True
+    y = op.nll_loss(t, op.log_softmax(t, logits), labels)
+    t.hold(logits)
+    t.loss = False
+    return y
+
+
+HEADS = {"masked": masked_head, "image": image_head, "base": no_head}
+"""What may stand on an encoder."""
