@@ -7,8 +7,9 @@ of its children by construction.  Derivations (formula, values, source) are made
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+import msgspec
 
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
 from memgui.spec.scenario import Scenario
@@ -26,8 +27,7 @@ COMPONENTS: dict[str, str] = {
 """The eight top-level components, in the order of the file format, and their labels."""
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(msgspec.Struct, frozen=True):
     """One letter of a formula: its value, what it means, and the field it comes from, if any."""
 
     value: int
@@ -35,8 +35,7 @@ class Symbol:
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(msgspec.Struct, frozen=True):
     """Why a number is what it is.
 
     ``formula`` is an expression of integers and symbols joined by ``+ - * // ( )`` which, with
@@ -109,8 +108,7 @@ class Node:
         return f"Node({self.key!r}, {self.bytes:,})"
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(msgspec.Struct, frozen=True):
     """Live bytes at a named moment of a step: ``components`` add up to ``bytes``.
 
     ``key`` is stable (``"backward.layer.3"``), ``label`` what a person reads; ``phase`` is
@@ -125,16 +123,14 @@ class Moment:
     operator: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(msgspec.Struct, frozen=True):
     """One device of the layout and its peak."""
 
     rank: str
     peak_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(msgspec.Struct, frozen=True):
     """Parameter counts (elements, a tied tensor once)."""
 
     total: int
@@ -143,8 +139,7 @@ class Parameters:
     by_part: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """``kind``: fits, tight (the range crosses the limit), does_not_fit, unknown."""
 
     kind: str
@@ -153,8 +148,7 @@ class Verdict:
     reason: Message
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(msgspec.Struct, frozen=True):
     """The answer for one scenario, on the worst rank.
 
     ``components`` holds the eight top-level nodes, always all, in :data:`COMPONENTS` order, with
@@ -178,7 +172,7 @@ class Estimate:
     verdict: Verdict
     issues: tuple[Issue, ...] = ()
     assumptions: tuple[Message, ...] = ()
-    extra: Mapping[str, int] = field(default_factory=dict)
+    extra: Mapping[str, int] = {}
     """Further exact figures of a method or engine (tokens a pool holds, …) by stable key."""
 
     def component(self, key: str) -> Node:

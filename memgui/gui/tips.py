@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from memgui.document.selection import ComponentPath
 from memgui.estimator.result import Estimate
 from memgui.gui.names import node_at, node_name
@@ -23,4 +21,6 @@ def node_tip(estimate: Estimate, path: ComponentPath, numbers: Numbers) -> str:
 
 def two_lines(title: str, rest: str) -> str:
     """A bold line over a plain one, as rich text that is never wrapped."""
+    from html import escape  # with a table of all entities: not before a tooltip is shown
+
     return f"<p style='white-space:pre'><b>{escape(title)}</b><br>{escape(rest)}</p>"

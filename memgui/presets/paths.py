@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
-from platformdirs import PlatformDirs
 
 
 class AppPaths(msgspec.Struct, frozen=True):
@@ -29,6 +28,8 @@ class AppPaths(msgspec.Struct, frozen=True):
             home = Path(environ["MEMGUI_HOME"]).expanduser().absolute()
         if home is not None:
             return cls(home / "config", home / "data", home / "state", home / "log", (home / "site",))
+        from platformdirs import PlatformDirs
+
         dirs = PlatformDirs("memgui", appauthor=False)
         site = PlatformDirs("memgui", appauthor=False, multipath=True).site_config_dir
         return cls(

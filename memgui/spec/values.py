@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memgui.spec.fields import BY_PATH, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 _NUMBER = re.compile(r"^([+-]?[0-9][0-9,_\u00a0\u2009\u202f ']*(?:\.[0-9]+)?|[+-]?\.[0-9]+)\s*([A-Za-zµ]*)$")
 _POWERS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
@@ -66,6 +68,8 @@ def _flag(field: Field, text: str) -> bool:
 
 
 def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
+    from fractions import Fraction  # when something is typed, not at each start
+
     matched = _NUMBER.match(text) if len(text) <= _LONGEST else None
     unit = matched.group(2).lower() if matched else ""
     if matched is None or unit not in units:

@@ -8,8 +8,9 @@ own letters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from memgui.estimator.result import (
     COMPONENTS,
@@ -26,23 +27,21 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario, get
 
 
-@dataclass(frozen=True, slots=True)
-class Omission:
+class Omission(msgspec.Struct, frozen=True):
     """Bytes a method does not count: the component they belong to, and the sentence for a person."""
 
     component: str
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a method computes: nodes by component key (at most one each), and what it says of itself."""
 
     source: str
     nodes: Mapping[str, Node]
     omissions: tuple[Omission, ...]
     remarks: tuple[Message, ...] = ()
-    extra: Mapping[str, int] = field(default_factory=dict)
+    extra: Mapping[str, int] = {}
 
 
 def letter(scenario: Scenario, label: str, path: str) -> Symbol:
