@@ -11,24 +11,11 @@ from memgui.estimator.lifetimes import Gradient
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program
+from memgui.estimator.quantisation import stored
 from memgui.estimator.result import Parameters
+from memgui.estimator.state import State
 from memgui.estimator.tape import Parameter, Tensor
-
-
-class State:
-    """One optimizer state (or fp32 master copy) of a weight."""
-
-    __slots__ = ("coefficient", "dims", "monomial", "name", "of", "width")
-
-    def __init__(
-        self, name: str, of: Parameter, width: int, dims: tuple[int | str, ...] | None = None
-    ) -> None:
-        self.name = name
-        self.of = of
-        self.width = width
-        self.dims = of.dims if dims is None else dims
-        self.coefficient = width * of.elements if dims is None else width
-        self.monomial = 0
+from memgui.spec.formats import WeightScheme
 
 
 class Account(NamedTuple):
@@ -40,7 +27,7 @@ class Account(NamedTuple):
     optimizer's step holds for a moment.
     """
 
-    weights: tuple[tuple[Parameter, int], ...]
+    weights: tuple[tuple[Parameter | State, int], ...]
     buffers: tuple[tuple[Tensor, int], ...]
     gradients: tuple[tuple[Gradient, int], ...]
     states: tuple[tuple[State, int], ...]
@@ -59,10 +46,13 @@ class Account(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def account(program: Program, optimizer: str, implementation: str, master: bool) -> Account:
+def account(
+    program: Program, optimizer: str, implementation: str, master: bool, scheme: WeightScheme | None = None
+) -> Account:
     """The account of a program trained by ``optimizer`` (``""``: not trained).
 
-    ``master``: an fp32 copy of each weight is kept, and the states are fp32.
+    ``master``: an fp32 copy of each weight is kept, and the states are fp32.  ``scheme``: how weights that
+    are not trained are stored, where that is not the format they compute in.
     """
     weights = tuple(
         (parameter, count) for block, count in program.blocks() for parameter in block.tape.parameters
@@ -88,9 +78,10 @@ def account(program: Program, optimizer: str, implementation: str, master: bool)
             step = [(State(name, p, 4 if master else p.width), count * rule.foreach) for p, count in trained]
         elif implementation == "forloop" and rule.forloop and largest is not None:
             step = [(State("temporary", largest, 4 if master else largest.width), rule.forloop)]
-    held = [*weights, *buffers]
+    kept = stored(program, scheme) if scheme is not None else weights
+    held = [*kept, *buffers]
     return Account(
-        weights,
+        kept,
         buffers,
         gradients,
         tuple(states),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from memgui.estimator.account import State
 from memgui.estimator.formula import formula
 from memgui.estimator.lifetimes import Gradient, Scratch, Thing
 from memgui.estimator.program import Program
 from memgui.estimator.result import COMPONENTS, Derivation, Node
+from memgui.estimator.state import State
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 

@@ -16,6 +16,7 @@ from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.norm import NORMS
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.options import WIDTHS
+from memgui.spec.formats import SCHEMES
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Parallelism, Scenario
@@ -98,7 +99,7 @@ _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
     },
     "inference": {
         "engine": ("transformers",),
-        "weight_format": WIDTHS,
+        "weight_format": SCHEMES,
         "kv_cache_format": WIDTHS,
         "attention": ("eager", "sdpa"),
     },

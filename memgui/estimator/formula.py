@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from math import lcm
 
-from memgui.estimator.account import State
 from memgui.estimator.lifetimes import Gradient, Scratch, Thing
 from memgui.estimator.result import Symbol
+from memgui.estimator.state import State
 from memgui.estimator.symbols import symbol
 from memgui.estimator.tape import Dims
 from memgui.spec.messages import QT_TRANSLATE_NOOP
@@ -27,6 +29,8 @@ def described(thing: Thing | State) -> tuple[Dims, int, int]:
     """Shape, bytes per element (as numerator and denominator) of a thing."""
     if isinstance(thing, Gradient):
         return thing.of.dims, thing.of.width, 1
+    if isinstance(thing, State):
+        return thing.dims, thing.width, thing.denominator
     if isinstance(thing, Scratch):
         # A whole number of times, or a part of, the tensor it stands beside.
         return thing.of.dims, thing.of.width * thing.coefficient, max(thing.of.coefficient, 1)
@@ -35,7 +39,7 @@ def described(thing: Thing | State) -> tuple[Dims, int, int]:
 
 def formula(things: Counted, scenario: Scenario, values: Mapping[str, int]) -> tuple[str, dict[str, Symbol]]:
     """The formula of ``things`` and its symbols; evaluated, it gives their bytes exactly."""
-    terms: dict[tuple[str, ...], int] = {}
+    terms: dict[tuple[str, ...], Fraction] = {}
     rest = 0
     used: dict[str, Symbol] = {}
     counts: dict[int, str] = {}
@@ -50,10 +54,9 @@ def formula(things: Counted, scenario: Scenario, values: Mapping[str, int]) -> t
                 factor *= dim
             else:
                 names.append(dim)
-        if factor % denominator:
+        if factor % denominator and not isinstance(thing, State):
             rest += thing.coefficient * count
             continue
-        factor //= denominator
         if abs(count) > 1:
             name = counts.get(abs(count))
             if name is None:
@@ -63,7 +66,7 @@ def formula(things: Counted, scenario: Scenario, values: Mapping[str, int]) -> t
         else:
             factor *= count
         key = tuple(sorted(names, key=_order))
-        terms[key] = terms.get(key, 0) + factor
+        terms[key] = terms.get(key, Fraction(0)) + Fraction(factor, denominator)
     for count, name in counts.items():
         whole = count == scenario.model.num_hidden_layers
         used[name] = Symbol(count, _LAYERS if whole else _TIMES, "model.num_hidden_layers" if whole else None)
@@ -72,7 +75,10 @@ def formula(things: Counted, scenario: Scenario, values: Mapping[str, int]) -> t
         for name in key:
             if name not in used:
                 used[name] = symbol(scenario, name, values)
-    text = _joined(terms, rest)
+    parts = lcm(*(factor.denominator for factor in terms.values()))
+    text = _joined({key: int(factor * parts) for key, factor in terms.items()}, rest * parts)
+    if parts > 1:
+        text = f"({text})//{parts}"
     return text, {name: used[name] for name in sorted(used, key=_order) if _mentions(text, name)}
 
 

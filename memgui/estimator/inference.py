@@ -18,6 +18,7 @@ from memgui.estimator.measure import Bag, Bytes, Contents
 from memgui.estimator.moments import LOAD, SERVING, Amount, Overhead, amount_of, moment
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program, compiled
+from memgui.estimator.quantisation import scheme_of
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.symbols import INFERENCE
@@ -59,7 +60,7 @@ class InferenceRun(Run):
     def __init__(self, scenario: Scenario, program: Program) -> None:
         self.scenario = scenario
         self.program = program
-        self.account = account(program, "", "", False)
+        self.account = account(program, "", "", False, scheme_of(scenario))
         self.prefill = Pass("prefill", scenario, program)
         self.numbers = self.prefill.numbers
         self.values = self.numbers.values

@@ -101,12 +101,12 @@ def options(scenario: Scenario) -> Options:
     inference = scenario.inference
     return Options(
         training=False,
-        width=WIDTHS[inference.weight_format],
+        width=4 if inference.weight_format == "fp32" else 2,
         autocast=0,
         attention=inference.attention,
         backend="auto",
         capability=capability(scenario.device.compute_capability),
-        half=inference.weight_format if inference.weight_format != "fp32" else "bf16",
+        half="fp16" if inference.weight_format == "fp16" else "bf16",
         masked=False,
         one_sequence=inference.batch_size == 1,
         windowed=window is not None and inference.prompt_tokens >= window,
@@ -117,5 +117,5 @@ def options(scenario: Scenario) -> Options:
         embedding_dropout=False,
         trained="none",
         lora=None,
-        cache_width=WIDTHS[inference.kv_cache_format],
+        cache_width=WIDTHS.get(inference.kv_cache_format, 2),
     )

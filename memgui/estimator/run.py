@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from memgui.estimator.account import Account, State
+from memgui.estimator.account import Account
 from memgui.estimator.lifetimes import Thing
 from memgui.estimator.measure import Bag, Bytes
 from memgui.estimator.moments import Amount, Overhead
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
+from memgui.estimator.state import State
 from memgui.estimator.tape import MADE, Tensor
 from memgui.estimator.walk import Place
 from memgui.spec.scenario import Scenario

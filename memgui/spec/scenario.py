@@ -48,16 +48,35 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Inference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Sequences held at once, and their length in tokens."""
+    """Sequences held at once, their length in tokens, and the engine that holds them.
+
+    Fields below ``attention`` belong to one engine each and are called as the engine calls them.
+    """
 
     engine: str = "transformers"
     batch_size: int = 1
     prompt_tokens: int = 4096
     generated_tokens: int = 512
     weight_format: str = "bf16"
+    quantised_parts: tuple[str, ...] | None = None
     kv_cache_format: str = "bf16"
+    kv_cache_format_v: str | None = None
     attention: str = "sdpa"
+    transformers_version: str = "5.24"
+    cache_implementation: str = "dynamic"
     gpu_memory_utilization: float = 0.92
+    max_num_batched_tokens: int | None = None
+    max_num_seqs: int | None = None
+    block_size: int = 16
+    enforce_eager: bool = False
+    vllm_version: str = "0.11"
+    mem_fraction_static: float | None = None
+    n_ubatch: int = 512
+    flash_attention: bool = True
+    n_gpu_layers: int | None = None
+    n_cpu_moe: int = 0
+    kv_unified: bool = True
+    swa_full: bool = False
 
 
 class Parallelism(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,7 +5,7 @@ Sections stand in the order in which the form shows them; rows of a section in t
 
 from __future__ import annotations
 
-from memgui.spec.fields import architecture, model, run, training
+from memgui.spec.fields import architecture, engines, inference, model, run, training
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -26,7 +26,8 @@ FIELDS: tuple[Field, ...] = (
     *model.FIELDS,
     *architecture.FIELDS,
     *training.FIELDS,
-    *run.INFERENCE,
+    *inference.FIELDS,
+    *engines.FIELDS,
     *run.PARALLELISM,
     *run.DEVICE,
 )

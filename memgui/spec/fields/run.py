@@ -8,15 +8,6 @@ from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario
 
 
-def inference(scenario: Scenario) -> bool:
-    """Whether the scenario is inference."""
-    return scenario.task == "inference"
-
-
-def _vllm(scenario: Scenario) -> bool:
-    return inference(scenario) and scenario.inference.engine == "vllm"
-
-
 def _has_variants(scenario: Scenario) -> bool:
     return bool(VARIANTS.get(scenario.method))
 
@@ -132,122 +123,6 @@ TASK: tuple[Field, ...] = (
         empty_label=QT_TRANSLATE_NOOP("fields", "as counted"),
         log_scale=True,
         applies=_nominal,
-    ),
-)
-
-INFERENCE: tuple[Field, ...] = (
-    Field(
-        "inference.engine",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "Engine"),
-        QT_TRANSLATE_NOOP(
-            "fields",
-            "The program that runs the model; each allocates weights, cache and buffers its own way.",
-        ),
-        section="workload",
-        choices=(
-            Choice(
-                "transformers",
-                QT_TRANSLATE_NOOP("fields", "Transformers"),
-                QT_TRANSLATE_NOOP("fields", "generate()"),
-            ),
-        ),
-        applies=inference,
-    ),
-    Field(
-        "inference.batch_size",
-        Kind.COUNT,
-        QT_TRANSLATE_NOOP("fields", "Sequences"),
-        QT_TRANSLATE_NOOP("fields", "Sequences held at once."),
-        section="workload",
-        unit=QT_TRANSLATE_NOOP("fields", "sequences"),
-        minimum=1,
-        maximum=1_000_000_000,
-        usual_maximum=65_536,
-        log_scale=True,
-        applies=inference,
-    ),
-    Field(
-        "inference.prompt_tokens",
-        Kind.TOKENS,
-        QT_TRANSLATE_NOOP("fields", "Prompt"),
-        QT_TRANSLATE_NOOP("fields", "Tokens of each prompt."),
-        section="workload",
-        unit=QT_TRANSLATE_NOOP("fields", "tokens"),
-        minimum=1,
-        maximum=1_000_000_000,
-        usual_maximum=10_000_000,
-        log_scale=True,
-        applies=inference,
-    ),
-    Field(
-        "inference.generated_tokens",
-        Kind.TOKENS,
-        QT_TRANSLATE_NOOP("fields", "Generated"),
-        QT_TRANSLATE_NOOP("fields", "Tokens generated after each prompt; 0 stops after the prompt."),
-        section="workload",
-        unit=QT_TRANSLATE_NOOP("fields", "tokens"),
-        minimum=0,
-        maximum=1_000_000_000,
-        usual_maximum=10_000_000,
-        log_scale=True,
-        applies=inference,
-    ),
-    Field(
-        "inference.weight_format",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "Weights"),
-        QT_TRANSLATE_NOOP("fields", "Number format the weights are held in."),
-        section="precision",
-        choices=(
-            Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16")),
-            Choice("fp16", QT_TRANSLATE_NOOP("fields", "fp16")),
-            Choice("fp32", QT_TRANSLATE_NOOP("fields", "fp32")),
-        ),
-        applies=inference,
-    ),
-    Field(
-        "inference.kv_cache_format",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "KV cache"),
-        QT_TRANSLATE_NOOP("fields", "Number format of cached keys and values."),
-        section="precision",
-        choices=(
-            Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16")),
-            Choice("fp16", QT_TRANSLATE_NOOP("fields", "fp16")),
-            Choice("fp32", QT_TRANSLATE_NOOP("fields", "fp32")),
-        ),
-        applies=inference,
-    ),
-    Field(
-        "inference.attention",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "Attention"),
-        QT_TRANSLATE_NOOP(
-            "fields", "Eager attention holds the scores of every pair of tokens of the prompt for a moment."
-        ),
-        section="precision",
-        choices=(
-            Choice("eager", QT_TRANSLATE_NOOP("fields", "Eager")),
-            Choice(
-                "sdpa", QT_TRANSLATE_NOOP("fields", "SDPA"), QT_TRANSLATE_NOOP("fields", "PyTorch's kernels")
-            ),
-        ),
-        applies=inference,
-    ),
-    Field(
-        "inference.gpu_memory_utilization",
-        Kind.RATIO,
-        QT_TRANSLATE_NOOP("fields", "Utilisation"),
-        QT_TRANSLATE_NOOP(
-            "fields",
-            "The share of the device that the engine may use; the limit is that share of the memory.",
-        ),
-        section="engine",
-        minimum=0.01,
-        maximum=1.0,
-        usual_minimum=0.5,
-        applies=_vllm,
     ),
 )
 

@@ -11,18 +11,22 @@ from __future__ import annotations
 from memgui.spec.formats.cache import CACHE_FORMATS, CacheFormat, cache_format
 from memgui.spec.formats.ggml import GGML
 from memgui.spec.formats.numbers import FORMATS, NumberFormat, number_format
+from memgui.spec.formats.schemes import SCHEMES, WeightScheme, weight_scheme
 from memgui.spec.formats.weights import WEIGHT_FORMATS, Piece, WeightFormat, weight_format
 
 __all__ = [
     "CACHE_FORMATS",
     "FORMATS",
     "GGML",
+    "SCHEMES",
     "WEIGHT_FORMATS",
     "CacheFormat",
     "NumberFormat",
     "Piece",
     "WeightFormat",
+    "WeightScheme",
     "cache_format",
     "number_format",
     "weight_format",
+    "weight_scheme",
 ]

@@ -1,0 +1,110 @@
+"""Which tensors a quantisation scheme stores in which format, and the bytes that follow, tensor by tensor.
+
+A scheme says for each weight of a model how it is stored: linear layers packed, embeddings and norms
+as they are, the head this way or that.  GGUF's mixes also look at the layer's place in the model
+(:mod:`memgui.estimator.quantisation_gguf`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from math import gcd
+
+import msgspec
+
+from memgui.estimator.block import Block
+from memgui.estimator.program import Program
+from memgui.estimator.quantisation_gguf import Formats, Matrix, Place, mixed
+from memgui.estimator.state import State
+from memgui.estimator.tape import Parameter, Sizes
+from memgui.spec.formats import WeightFormat, WeightScheme, number_format, weight_format, weight_scheme
+from memgui.spec.scenario import Scenario
+
+
+def scheme_of(scenario: Scenario) -> WeightScheme | None:
+    """How the weights of a serving scenario are stored; ``None`` where they are as they compute."""
+    inference = scenario.inference
+    scheme = weight_scheme(inference.weight_format, inference.engine)
+    if not scheme.linear:
+        return None
+    parts = inference.quantised_parts
+    if parts is None or scheme.mix:
+        return scheme
+    head = scheme.linear if "lm_head" in parts else ""
+    embedding = scheme.linear if "embedding" in parts else ""
+    return msgspec.structs.replace(scheme, parts=parts, head=head, embedding=embedding)
+
+
+def matrix(parameter: Parameter, sizes: Sizes) -> Matrix | None:
+    """The matrices of a linear layer or an embedding, one for each expert; ``None`` of anything else."""
+    dims = parameter.dims
+    stacked = parameter.part == "experts" and len(dims) > 2
+    outer = dims[stacked : len(dims) - parameter.inputs]
+    if not outer or not (stacked or parameter.name.endswith("weight")) or "conv" in parameter.name:
+        return None
+    columns = sizes.count(dims[len(dims) - parameter.inputs :])
+    return Matrix(sizes.count(dims[:1]) if stacked else 1, sizes.count(outer), columns)
+
+
+def formats(scheme: WeightScheme, parameter: Parameter, shape: Matrix | None, place: Place) -> Formats:
+    """The formats in which ``scheme`` stores ``parameter``."""
+    count = max(len(place.layers), 1)
+    if scheme.mix:
+        return mixed(scheme, parameter, shape, place)
+    if shape is None:
+        return [("", count)]
+    if parameter.part in scheme.parts:
+        return [(scheme.linear, count)]
+    return [({"embedding": scheme.embedding, "lm_head": scheme.head}.get(parameter.part, ""), count)]
+
+
+Weights = tuple[tuple[Parameter | State, int], ...]
+
+
+def places(program: Program) -> Iterator[tuple[Block, tuple[int, ...]]]:
+    """Every block once, with the layers it stands in, counted through all stacks."""
+    layers: dict[Block, list[int]] = {}
+    index = 0
+    for kind, count in program.runs:
+        for block in kind.blocks:
+            layers.setdefault(block, []).extend(range(index, index + count))
+        index += count
+    for block, _ in program.blocks():
+        yield block, tuple(layers.get(block, ()))
+
+
+@lru_cache(maxsize=64)
+def stored(program: Program, scheme: WeightScheme) -> Weights:
+    """The program's weights as ``scheme`` stores them: (tensor, how often).  Trained weights stay plain."""
+    sizes, base = program.sizes, number_format(scheme.base).bytes_for(1)
+    found: list[tuple[Parameter | State, int]] = []
+    for block, layers in places(program):
+        place = Place(program.model, layers)
+        for parameter in block.tape.parameters:
+            shape = matrix(parameter, sizes)
+            for name, count in formats(scheme, parameter, shape, place):
+                if parameter.grad or (not name and parameter.width == base):
+                    found.append((parameter, count))
+                else:
+                    chosen = weight_format(name or scheme.base)
+                    found += ((piece, count) for piece in pieces(parameter, shape, chosen, sizes))
+    return tuple(found)
+
+
+def pieces(parameter: Parameter, shape: Matrix | None, chosen: WeightFormat, sizes: Sizes) -> Iterator[State]:
+    """The pieces that ``chosen`` makes of a weight; of experts all matrices together."""
+    count, rows, columns = shape or Matrix(1, 1, parameter.elements)
+    dims, inputs = parameter.dims, len(parameter.dims) - parameter.inputs
+    for piece in chosen.pieces:
+        size = piece.bytes_for(rows, columns) * count
+        for shown in (dims, dims[:inputs], dims[inputs:], ()):
+            elements = sizes.count(shown)
+            common = gcd(size, elements)
+            if elements // common <= LARGEST_DENOMINATOR:
+                yield State(piece.name, parameter, size // common, shown, elements, elements // common)
+                break
+
+
+LARGEST_DENOMINATOR = 128 * 128
+"""Up to here a piece is shown as so many bytes for so many elements: tiles of 128 by 128 share a scale."""

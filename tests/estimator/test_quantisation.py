@@ -1,0 +1,216 @@
+"""Weights by scheme, held to the sizes of real files."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from memgui.catalog import Catalog
+from memgui.estimator import estimate
+from memgui.estimator.account import account
+from memgui.estimator.coverage import NotCovered
+from memgui.estimator.options import options
+from memgui.estimator.program import compiled
+from memgui.estimator.quantisation import stored
+from memgui.estimator.quantisation_gguf import fitting, more_bits
+from memgui.files.bounded import FileFault
+from memgui.importers.hf_config import import_config
+from memgui.spec import ModelSpec, Scenario, replace
+from memgui.spec.formats import SCHEMES, WEIGHT_FORMATS, weight_scheme
+from tests.estimator.models import GPT2, LLAMA_3_1B, QWEN_3_8B
+from tests.estimator.test_estimate import evaluated
+
+SHARED = Path(os.environ.get("MEMGUI_SHARED", Path(__file__).parents[3] / "shared"))
+CATALOG = Catalog()
+
+
+def stored_bytes(model: ModelSpec, name: str, engine: str = "transformers") -> int:
+    """Bytes of the weights alone, without buffers."""
+    scenario = replace(Scenario(model=model, task="inference"), "inference.weight_format", name)
+    program = compiled(model, options(scenario))
+    scheme = weight_scheme(name, engine)
+    found = account(program, "", "", False, scheme)
+    return found.weight_bytes - sum(buffer.coefficient * count for buffer, count in found.buffers)
+
+
+def reference(name: str) -> Any:
+    path = SHARED / "data" / name
+    if not path.is_file():
+        pytest.skip("the reference folder is not here")
+    return json.loads(path.read_text("utf-8"))
+
+
+# Source: sizes of published files (quant_formats.json of the reference data names each)
+def test_bitsandbytes_4_bit_with_double_quantisation() -> None:
+    """Llama-2-13B as saved by a third party; the file also holds a text of some 170 bytes per matrix."""
+    size = stored_bytes(CATALOG.model("Llama-2-13B").model, "nf4_dq")
+    in_file = size - 280 * 4  # the offset stands in that text
+    assert 0 < 7_201_770_923 - in_file < 280 * 180
+
+
+def test_bitsandbytes_8_bit() -> None:
+    """Llama-3.1-8B; the file also holds one byte per matrix that names the layout."""
+    assert stored_bytes(CATALOG.model("Llama-3.1-8B").model, "int8") == 9_086_705_888 - 224
+
+
+def test_mlx_4_bit() -> None:
+    assert stored_bytes(CATALOG.model("Qwen3-14B").model, "mlx_4bit_g64") == 8_307_783_680
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("q4_k_m", 5_027_783_488),
+        ("q5_0", 5_720_761_152),
+        ("q5_k_m", 5_851_112_224),
+        ("q6_k", 6_725_899_040),
+        ("q8_0", 8_709_518_112),
+    ],
+)
+def test_gguf_files_of_qwen_3_8b(name: str, size: int) -> None:
+    """All five files hold the same 5.96 MB of vocabulary and metadata beside the tensors."""
+    assert abs(size - stored_bytes(QWEN_3_8B, name, "llama.cpp") - 5_956_400) <= 32
+
+
+# Source: ggml-org/llama.cpp@311c2c9f tools/quantize/README.md, Llama-3.1-8B
+README = {
+    "iq1_s": 2.0042,
+    "iq1_m": 2.1460,
+    "iq2_xxs": 2.3824,
+    "iq2_xs": 2.5882,
+    "iq2_s": 2.7403,
+    "iq2_m": 2.9294,
+    "iq3_xxs": 3.2548,
+    "iq3_xs": 3.4977,
+    "iq3_s": 3.6606,
+    "iq3_m": 3.7628,
+    "iq4_xs": 4.4597,
+    "iq4_nl": 4.6818,
+    "q2_k_s": 2.9697,
+    "q2_k": 3.1593,
+    "q3_k_s": 3.6429,
+    "q3_k_l": 4.2979,
+    "q4_k_s": 4.6672,
+    "q4_k_m": 4.8944,
+    "q5_k_s": 5.5704,
+    "q5_k_m": 5.7036,
+    "q6_k": 6.5633,
+    "q8_0": 8.5008,
+    "fp16": 16.0005,
+}
+
+
+@pytest.mark.parametrize(("name", "bits"), README.items())
+def test_bits_per_weight_of_every_mix(name: str, bits: float) -> None:
+    model = CATALOG.model("Llama-3.1-8B").model
+    assert round(8 * stored_bytes(model, name, "llama.cpp") / 8_030_261_248, 4) == bits
+
+
+# Source: the help text of llama-quantize (ggml-org/llama.cpp@03161a4e), GiB of Llama-3-8B
+@pytest.mark.parametrize(
+    ("name", "gib"), [("q3_k_m", 3.74), ("q4_0", 4.34), ("q4_1", 4.78), ("q5_0", 5.21), ("q5_1", 5.65)]
+)
+def test_sizes_of_the_help_text(name: str, gib: float) -> None:
+    size = stored_bytes(CATALOG.model("Llama-3-8B").model, name, "llama.cpp")
+    assert size / 2**30 == pytest.approx(gib, abs=0.01)
+
+
+def test_rows_that_are_no_whole_blocks_fall_back() -> None:
+    assert fitting("q4_k", 4096) == "q4_k"
+    assert fitting("q4_k", 896) == "q5_0"
+    assert fitting("q6_k", 896) == "q8_0"
+    assert fitting("iq4_xs", 896) == "iq4_nl"
+    assert fitting("q4_0", 100) == fitting("q6_k", 100) == "f16"
+
+
+def test_about_half_of_the_layers_get_more_bits() -> None:
+    assert [layer for layer in range(32) if more_bits(layer, 32)] == [
+        *range(4),
+        *(6, 9, 12, 15, 18, 21, 24, 27),
+        *(28, 29, 30, 31),
+    ]
+
+
+def test_every_scheme_stores_every_weight_once() -> None:
+    for name, scheme in SCHEMES.items():
+        for model in (GPT2, LLAMA_3_1B):
+            scenario = replace(Scenario(model=model, task="inference"), "inference.weight_format", name)
+            program = compiled(model, options(scenario))
+            for engine in ("transformers", "llama.cpp"):
+                chosen = weight_scheme(name, engine)
+                kept = stored(program, chosen)
+                size = sum(thing.coefficient * count for thing, count in kept)
+                total = sum(
+                    parameter.elements * count
+                    for block, count in program.blocks()
+                    for parameter in block.tape.parameters
+                )
+                bits = WEIGHT_FORMATS[chosen.linear].bits if chosen.linear else 16
+                assert size * 8 >= total * min(bits, 16), name
+                assert size <= 4.001 * total, name
+                assert scheme.engines
+
+
+def test_which_parts_are_quantised_can_be_said() -> None:
+    start = replace(Scenario(model=LLAMA_3_1B, task="inference"), "inference.weight_format", "nf4")
+    usual = estimate(start).component("weights").bytes
+    alone = estimate(replace(start, "inference.quantised_parts", ("mlp",))).component("weights").bytes
+    both = estimate(replace(start, "inference.quantised_parts", ("attention", "mlp")))
+    everything = estimate(
+        replace(start, "inference.quantised_parts", ("attention", "mlp", "embedding"))
+    ).component("weights")
+    assert everything.bytes < usual == both.component("weights").bytes < alone
+
+
+# why an index's total is not what the config describes
+BESIDE = {
+    "falcon-180B": "the head is stored beside the embedding it is tied to",
+    "medgemma": "the vision tower is stored too",
+    "decapoda": "each layer's rotary frequencies are stored too",
+    "llama-2-7b-fp32": "each layer's rotary frequencies are stored too",
+    "RedPajama": "each layer's causal mask and rotary frequencies are stored too",
+    "DeepSeek-OCR": "the vision tower is stored too",
+    "Qwen2-Audio": "the audio tower is stored too",
+}
+
+
+def test_total_sizes_of_unquantised_models() -> None:
+    """``metadata.total_size`` of the index is what the config's model takes, to the byte."""
+    exact = 0
+    for entry in reference("hf_configs/INDEX.json")["configs"]:
+        total = entry.get("safetensors_total_size")
+        if not total or entry.get("quant") or "4bit" in entry["model"] or "NF4" in entry["model"]:
+            continue
+        if any(word in entry["model"] for word in BESIDE):
+            continue
+        try:
+            model = import_config(SHARED / "data" / "hf_configs" / entry["file"]).model
+            full = "float32" in entry.get("note", "")
+            size = stored_bytes(model, "fp32" if full else "bf16")
+        except (NotCovered, FileFault):
+            continue
+        assert size == total, entry["model"]
+        exact += 1
+    assert exact >= 7
+
+
+def test_a_formula_of_packed_weights_gives_their_bytes() -> None:
+    scenario = Scenario(model=QWEN_3_8B, task="inference")
+    for name in ("nf4_dq", "int8", "gptq_int4_g128", "fp8_block_128x128", "exl3_4bit", "aqlm_2x8_g8"):
+        found = estimate(replace(scenario, "inference.weight_format", name)).component("weights")
+        for part in found.children:
+            why = part.derivation
+            values = {symbol: known.value for symbol, known in why.symbols.items()}
+            assert evaluated(why.formula, values) == part.bytes, (name, why.formula)
+
+
+def test_a_base_format_that_is_not_the_one_computed_in() -> None:
+    """GGUF holds norms and biases in fp32 whatever the matrices are in."""
+    model = msgspec.structs.replace(LLAMA_3_1B, num_hidden_layers=1)
+    plain, mixed = stored_bytes(model, "fp16"), stored_bytes(model, "fp16", "llama.cpp")
+    assert mixed - plain == 2 * 3 * model.hidden_size
