@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -262,9 +263,11 @@ def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
 
 
 def _watch(paths: AppPaths) -> None:
-    """Write the log, and the stacks if the process dies in C++; begun when everything stands."""
+    """Collect garbage, write the log, and the stacks if the process dies in C++: when everything stands."""
     from memgui.presets.logs import start_logging, watch_for_faults
 
+    gc.freeze()  # what stands now stays: the collector need not look at it again
+    gc.enable()
     start_logging(paths)
     watch_for_faults(paths)
     log.info("memgui %s, PySide6 %s, Qt %s, %s", __version__, pyside_version, qVersion(), sys.version)

@@ -160,7 +160,7 @@ def test_a_model_that_is_not_modelled_is_unknown_and_says_why(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, config: Path
 ) -> None:
     reason = Message("unknown, because model.num_experts = 8 is not modelled yet")
-    monkeypatch.setattr("memgui.cli.estimate", lambda scenario: unknown(scenario, reason))
+    monkeypatch.setattr("memgui.cli.commands.estimate", lambda scenario: unknown(scenario, reason))
     verdict = answered(capsys, "--model", str(config))["verdict"]
     assert (verdict["kind"], verdict["reason"]) == ("unknown", reason.text)
     for form in ([], ["--markdown"]):
@@ -260,7 +260,8 @@ def test_help_and_version_answer(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_a_display_one_line_says_how_to_get_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgui.cli.is_missing", lambda: True)
+    monkeypatch.setattr("memgui.planning.display.is_missing", lambda: True)
+    monkeypatch.setattr("memgui.cli.commands.is_missing", lambda: True)
     line = refused(capsys)
     assert "xvfb-run" in line
     assert "ssh -X" in line

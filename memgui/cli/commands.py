@@ -1,4 +1,4 @@
-"""The command ``memgui``: the window, and the same core for scripts.
+"""The commands of ``memgui``.
 
 ``memgui [PATH|NAME]`` opens the window; ``memgui estimate``, ``solve``, ``fields`` and ``check`` answer
 on the terminal.  What is wrong with the input is said in one line on stderr, with exit status 2 and nothing
