@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRect, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -52,7 +52,7 @@ class Note(QWidget):
     def _fit(self) -> None:
         """Take the height that the text needs at this width."""
         look = Look.of(self)
-        room = QRect(0, 0, max(look.px(80), self.width() - self._left(look)), 10_000)
+        room = QRectF(0, 0, max(look.px(80), self.width() - self._left(look)), 10_000)
         needed = look.metrics(Role.SMALL).boundingRect(room, Qt.TextFlag.TextWordWrap, self._text)
         self.setFixedHeight(round(needed.height()) + look.px(6))
 
