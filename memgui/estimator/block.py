@@ -100,6 +100,8 @@ class Block:
         return Group(self.tape.replaced)
 
     def _weight_copies(self) -> list[Tensor]:
+        if not self.tape.autocast:
+            return []
         return [tensor for op in self.tape.ops for tensor in op.outs if tensor.weight_copy and tensor.grad]
 
     @cached_property

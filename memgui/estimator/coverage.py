@@ -11,9 +11,11 @@ from typing import Final
 import msgspec
 
 from memgui.estimator.modules.encoders import HEADS
-from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS
-from memgui.estimator.modules.mlp import ACTIVATIONS
+from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, PLACEMENTS
+from memgui.estimator.modules.moe import EXPERTS, GATES
 from memgui.estimator.modules.norm import NORMS
+from memgui.estimator.modules.rotary import ROTATIONS
+from memgui.estimator.modules.routers import ROUTERS
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.options import WIDTHS
 from memgui.spec.formats import SCHEMES
@@ -22,10 +24,7 @@ from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Parallelism, Scenario
 
 UNWRITTEN: Final = (
-    *("norm_bias", "first_norm", "parallel_block", "qk_norm_bias", "fused_gate_up", "key_bias"),
-    *("attention_output_gate", "attention_sinks", "rotary_dim"),
-    *("attn_logit_softcapping", "final_logit_softcapping", "cached_key_value_heads"),
-    *("attention_chunk_size", "num_experts", "kv_lora_rank", "index_n_heads", "mamba_d_ssm"),
+    *("first_norm", "attention_output_gate", "moe_latent_size", "index_n_heads", "mamba_d_ssm"),
     *("linear_num_key_heads", "lru_width", "position_buckets"),
     *("num_hidden_groups", "num_encoder_layers", "num_mel_bins"),
 )
@@ -36,10 +35,13 @@ _DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.field
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "head": ("causal", *HEADS),
     "norm": tuple(NORMS),
-    "norm_placement": ("pre", "post"),
-    "qk_norm": ("none", "head"),
-    "hidden_act": tuple(ACTIVATIONS),
-    "position_embedding": ("rope", "learned", "none"),
+    "norm_placement": tuple(PLACEMENTS),
+    "qk_norm": ("none", "head", "per_head", "full", "plain"),
+    "hidden_act": tuple(GATES),
+    "position_embedding": ("rope", "learned", "alibi", "none"),
+    "rotary_style": tuple(ROTATIONS),
+    "router_scoring": tuple(ROUTERS),
+    "expert_layout": tuple(EXPERTS),
 }
 
 
@@ -55,7 +57,7 @@ def require_covered(model: ModelSpec) -> None:
     """Raise :class:`NotCovered` where ``model`` has something that no module writes."""
     for name in UNWRITTEN:
         value = getattr(model, name)
-        if value != _DEFAULTS[name] and not (name == "rotary_dim" and value == model.head_dim):
+        if value != _DEFAULTS[name]:
             raise NotCovered(_not_yet(f"model.{name}", value))
     for name, known in _CHOICES.items():
         if getattr(model, name) not in known:

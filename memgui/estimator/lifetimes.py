@@ -167,7 +167,7 @@ def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
     dying: dict[int, list[Tensor]] = {}
     for root, index in last.items():
         mortal = root.origin in (MADE, HELD_BEFORE) or (root.origin == CARRIED and tape.frees_input)
-        if mortal and root not in stay and not (root.weight_copy and root.grad):
+        if mortal and root not in stay and not (tape.autocast and root.weight_copy and root.grad):
             dying.setdefault(index, []).append(root)
     events = Events()
     for index, op in enumerate(tape.ops):
@@ -321,6 +321,7 @@ def _keep(back: Back, made: Gradient, waiting: Gradient, op: Op) -> None:
 def _deliver(back: Back, weight: Tensor, gradient: Gradient, op: Op, role: Role, *, accumulate: bool) -> None:
     """A gradient reaches its weight; one that other blocks use too waits for theirs."""
     waiting = role.waiting.get(weight)
+    gradient.of = weight  # one that was only passed on belongs to the weight from here on
     if waiting is not None:
         back.events.dead(gradient, op)
         if accumulate and weight in role.ends:

@@ -7,7 +7,19 @@ result.  The rules are those of PyTorch 2.13's ``derivatives.yaml`` and autocast
 
 from __future__ import annotations
 
-from memgui.estimator.tape import ALIAS, NEW, PROMOTED, Back, Dims, Parameter, Tape, Tensor
+from memgui.estimator.tape import (
+    ALIAS,
+    BY_HEAD,
+    BY_TOKEN,
+    NEW,
+    PROMOTED,
+    SPREAD,
+    Back,
+    Dims,
+    Parameter,
+    Tape,
+    Tensor,
+)
 
 FP32 = 4
 
@@ -17,6 +29,7 @@ def cast(t: Tape, x: Tensor, width: int) -> Tensor:
     if x.width == width:
         return x
     out = t.tensor(x.name, x.dims, width, x.grad)
+    out.layout = BY_HEAD if x.layout == SPREAD else x.layout
     return t.record("_to_copy", (x,), out, (), ((x, NEW),))
 
 
@@ -30,6 +43,15 @@ def weight(t: Tape, parameter: Parameter, width: int) -> Tensor:
     out.weight_copy = True
     parameter.copy = out
     return t.record("_to_copy", (parameter,), out, (), ((parameter, NEW),))
+
+
+def copy_of_weight(t: Tape, parameter: Tensor, width: int) -> Tensor:
+    """``weight.to(dtype)`` as a model's code writes it: a copy of its own each time."""
+    if parameter.width == width:
+        return parameter
+    out = cast(t, parameter, width)
+    out.weight_copy = True
+    return out
 
 
 def _computed(t: Tape, x: Tensor) -> Tensor:
@@ -51,7 +73,7 @@ def linear(
     shift = weight(t, bias, t.autocast) if bias is not None else None
     grad = x.grad or used.grad or (shift is not None and shift.grad)
     out = t.tensor(name, dims, used.width, grad)
-    saves, back = _product(x, used)
+    saves, back = product(x, used)
     if shift is not None and shift.grad:
         back = (*back, (shift, NEW))
     return t.record(operator, (x, used), out, saves, back)
@@ -61,10 +83,11 @@ def matmul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
     """Batched matrix product: saves each operand whose partner needs a gradient."""
     a, b = _computed(t, a), _computed(t, b)
     out = t.tensor(name, dims, max(a.width, b.width), a.grad or b.grad)
-    return t.record("bmm", (a, b), out, *_product(a, b))
+    return t.record("bmm", (a, b), out, *product(a, b))
 
 
-def _product(a: Tensor, b: Tensor) -> tuple[tuple[Tensor, ...], Back]:
+def product(a: Tensor, b: Tensor) -> tuple[tuple[Tensor, ...], Back]:
+    """What a product of ``a`` and ``b`` saves, and the gradients it makes."""
     saves = ((b,) if a.grad else ()) + ((a,) if b.grad else ())
     back = (((a, NEW),) if a.grad else ()) + (((b, NEW),) if b.grad else ())
     return saves, back
@@ -73,7 +96,8 @@ def _product(a: Tensor, b: Tensor) -> tuple[tuple[Tensor, ...], Back]:
 def mul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
     """``a * b``; a smaller operand is broadcast, its gradient summed from one of full size."""
     out = t.tensor(name, dims, max(a.width, b.width), a.grad or b.grad)
-    saves, _ = _product(a, b)
+    out.layout = a.layout
+    saves, _ = product(a, b)
     back = tuple((x, NEW if x.width == out.width else PROMOTED) for x in (a, b) if x.grad)
     summed = (a.grad and a.dims != dims) or (b.grad and b.dims != dims)
     return t.record(
@@ -84,6 +108,7 @@ def mul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
 def add(t: Tape, a: Tensor, b: Tensor, name: str = "sum") -> Tensor:
     """``a + b`` of equal shapes: saves nothing, passes its gradient on (cast where formats differ)."""
     out = t.tensor(name, a.dims, max(a.width, b.width), a.grad or b.grad)
+    out.layout = a.layout
     back = tuple((x, ALIAS if x.width == out.width else NEW) for x in (a, b) if x.grad)
     return t.record("add", (a, b), out, (), back)
 
@@ -97,10 +122,45 @@ def add_broadcast(t: Tape, a: Tensor, b: Tensor, name: str = "sum") -> Tensor:
     return t.record("add", (a, b), out, (), back)
 
 
+def minus(t: Tape, a: Tensor, b: Tensor) -> Tensor:
+    """``a - b`` of equal shapes."""
+    out = t.tensor(a.name, a.dims, max(a.width, b.width), a.grad or b.grad)
+    out.layout = a.layout
+    back: Back = ((a, ALIAS),) if a.grad else ()
+    return t.record("sub", (a, b), out, (), (*back, (b, NEW)) if b.grad else back)
+
+
+def sub(t: Tape, a: Tensor, b: Tensor, name: str) -> Tensor:
+    """``a - b`` where ``b`` is smaller: its gradient is that of ``a``, negated and summed."""
+    out = t.tensor(name, a.dims, a.width, a.grad or b.grad)
+    out.layout = a.layout
+    back: Back = ((a, ALIAS),) if a.grad else ()
+    if b.grad:
+        back = (*back, (b, NEW))
+    extra = (out.coefficient, out.monomial) if b.grad else None
+    return t.record("sub", (a, b), out, (), back, None, extra)
+
+
 def scale(t: Tape, x: Tensor, name: str = "", operator: str = "mul") -> Tensor:
     """``x`` times (or plus, see ``shift``) a number: saves nothing; the gradient is a new tensor."""
     out = t.tensor(name or x.name, x.dims, x.width, x.grad)
+    out.layout = x.layout
     return t.record(operator, (x,), out, (), ((x, NEW),))
+
+
+def add_in_place(t: Tape, a: Tensor, b: Tensor) -> Tensor:
+    """``a += b``: no tensor of its own."""
+    out = t.view(a, a.name, a.dims)
+    out.grad = a.grad or b.grad
+    t.run("add_", (a, b), (out,), (), tuple((x, ALIAS) for x in (a, b) if x.grad))
+    return out
+
+
+def scale_in_place(t: Tape, x: Tensor) -> Tensor:
+    """``x *= number``: no tensor of its own; the gradient is a new one."""
+    out = t.view(x, x.name, x.dims)
+    t.run("mul_", (x,), (out,), (), ((x, NEW),) if x.grad else ())
+    return out
 
 
 def shift(t: Tape, x: Tensor) -> Tensor:
@@ -126,14 +186,19 @@ def mean(t: Tape, x: Tensor, dims: Dims) -> Tensor:
 def pointwise(t: Tape, operator: str, x: Tensor, name: str, *, saves: str) -> Tensor:
     """An activation: ``saves`` says whether its backward keeps the ``input`` or the ``output``."""
     out = t.tensor(name, x.dims, x.width, x.grad)
+    out.layout = x.layout
     return t.record(operator, (x,), out, (x if saves == "input" else out,), ((x, NEW),))
 
 
+def soft_cap(t: Tape, x: Tensor) -> Tensor:
+    """``cap * tanh(x / cap)``: keeps what tanh returns."""
+    squashed = pointwise(t, "tanh", scale(t, x), x.name, saves="output")
+    return scale(t, squashed)
+
+
 def softmax(t: Tape, x: Tensor, width: int = 0) -> Tensor:
-    """``F.softmax``, computed in ``width`` where given (under autocast always fp32); saves its result."""
-    x = _full(t, x)
-    if width:
-        x = cast(t, x, width)
+    """``F.softmax``, computed in ``width`` where given (else under autocast in fp32); saves its result."""
+    x = cast(t, x, width) if width else _full(t, x)
     out = t.tensor("probabilities", x.dims, x.width, x.grad)
     return t.record("_softmax", (x,), out, (out,), ((x, NEW),))
 
@@ -151,10 +216,32 @@ def dropout(t: Tape, x: Tensor, probability: float) -> Tensor:
     return out
 
 
-def clone(t: Tape, x: Tensor, name: str = "", dims: Dims = ()) -> Tensor:
+def clone(t: Tape, x: Tensor, name: str = "", dims: Dims = (), layout: int = BY_TOKEN) -> Tensor:
     """A copy in another layout (``contiguous``, ``reshape`` of a transposed tensor)."""
     out = t.tensor(name or x.name, dims or x.dims, x.width, x.grad)
+    out.layout = layout
     return t.record("clone", (x,), out, (), ((x, ALIAS if out.coefficient == x.coefficient else NEW),))
+
+
+def piece(t: Tape, x: Tensor, name: str, dims: Dims) -> Tensor:
+    """``x[..., a:b]``: no copy; its backward is a full tensor of zeros around the gradient."""
+    part = t.view(x, name, dims)
+    part.loss = x.loss
+    t.run("slice", (x,), (part,), (), ((x, NEW),) if x.grad else ())
+    return part
+
+
+def index(t: Tape, x: Tensor, at: Tensor, name: str, dims: Dims) -> Tensor:
+    """``x[at]``: a copy of the chosen rows; saves ``at``."""
+    out = t.tensor(name, dims, x.width, x.grad)
+    return t.record("index", (x, at), out, (at,), ((x, NEW),))
+
+
+def cat(t: Tape, parts: tuple[Tensor, ...], name: str, dims: Dims) -> Tensor:
+    """``torch.cat`` on the last dimension: a copy by heads; each gradient is a view of the whole."""
+    out = t.tensor(name, dims, parts[0].width, any(part.grad for part in parts))
+    out.layout = BY_HEAD
+    return t.record("cat", parts, out, (), tuple((part, ALIAS) for part in parts if part.grad))
 
 
 def split(t: Tape, x: Tensor, names: tuple[str, ...], dims: tuple[Dims, ...]) -> tuple[Tensor, ...]:
@@ -180,12 +267,13 @@ def embedding(t: Tape, ids: Tensor, table: Parameter, name: str, dims: Dims) -> 
     return t.record("embedding", (ids,), out, (ids,), ((table, NEW),))
 
 
-def layer_norm(t: Tape, x: Tensor, w: Parameter, bias: Parameter | None, rows: Dims) -> Tensor:
+def layer_norm(t: Tape, x: Tensor, w: Parameter | None, bias: Parameter | None, rows: Dims) -> Tensor:
     """``native_layer_norm``: saves its input and, in fp32, mean and 1/deviation of every row."""
     x = _full(t, x)
     operands = [x, *(weight(t, p, FP32) for p in (w, bias) if p is not None)]
     back = tuple((operand, NEW) for operand in operands if operand.grad)
     out = t.tensor("norm output", x.dims, x.width, bool(back))
+    out.layout = BY_HEAD
     mean_ = t.tensor("mean", rows, FP32)
     rstd = t.tensor("1/deviation", rows, FP32)
     saves = (*operands, mean_, rstd) if back else ()

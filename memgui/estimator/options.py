@@ -33,7 +33,7 @@ class Options(NamedTuple):
     """a padding mask is given"""
     one_sequence: bool
     windowed: bool
-    """the sequence reaches the sliding window"""
+    """the sequence reaches the sliding window (or fills a chunk)"""
     checkpointing: str
     cache: bool
     """keys and values are put into a cache object"""
@@ -64,7 +64,7 @@ def capability(text: str) -> tuple[int, int]:
 def options(scenario: Scenario) -> Options:
     """The options of a scenario's training step, or of its prompt phase."""
     model = scenario.model
-    window = model.sliding_window
+    window = model.sliding_window or model.attention_chunk_size
     if scenario.task == "training":
         training = scenario.training
         mixed = training.precision == "bf16_mixed"
@@ -83,7 +83,7 @@ def options(scenario: Scenario) -> Options:
             training=True,
             width=width,
             autocast=2 if mixed else 0,
-            attention=training.attention,
+            attention=training.attention if model.sdpa else "eager",
             backend=training.sdpa_backend,
             capability=capability(scenario.device.compute_capability),
             half=half,
@@ -103,7 +103,7 @@ def options(scenario: Scenario) -> Options:
         training=False,
         width=4 if inference.weight_format == "fp32" else 2,
         autocast=0,
-        attention=inference.attention,
+        attention=inference.attention if model.sdpa else "eager",
         backend="auto",
         capability=capability(scenario.device.compute_capability),
         half="fp16" if inference.weight_format == "fp16" else "bf16",

@@ -15,7 +15,19 @@ MODEL: dict[str, tuple[str, str | None]] = {
     "k": (QT_TRANSLATE_NOOP("symbols", "key/value heads"), "model.num_key_value_heads"),
     "d": (QT_TRANSLATE_NOOP("symbols", "head size"), "model.head_dim"),
     "g": (QT_TRANSLATE_NOOP("symbols", "query, key and value heads together (a + 2k)"), None),
+    "p": (QT_TRANSLATE_NOOP("symbols", "rotated part of a head"), "model.rotary_dim"),
+    "p2": (QT_TRANSLATE_NOOP("symbols", "half of the rotated part of a head"), None),
+    "dp": (QT_TRANSLATE_NOOP("symbols", "part of a head that is not rotated"), None),
     "f": (QT_TRANSLATE_NOOP("symbols", "FFN width"), "model.intermediate_size"),
+    "E": (QT_TRANSLATE_NOOP("symbols", "experts"), "model.num_experts"),
+    "T": (QT_TRANSLATE_NOOP("symbols", "experts per token"), "model.num_experts_per_tok"),
+    "m": (QT_TRANSLATE_NOOP("symbols", "expert width"), "model.moe_intermediate_size"),
+    "w": (QT_TRANSLATE_NOOP("symbols", "width of all shared experts"), None),
+    "lq": (QT_TRANSLATE_NOOP("symbols", "query latent size"), "model.q_lora_rank"),
+    "lk": (QT_TRANSLATE_NOOP("symbols", "KV latent size"), "model.kv_lora_rank"),
+    "lp": (QT_TRANSLATE_NOOP("symbols", "KV latent and rotated key together"), None),
+    "nv": (QT_TRANSLATE_NOOP("symbols", "unrotated key and value of a head together"), None),
+    "dv": (QT_TRANSLATE_NOOP("symbols", "value head size"), "model.v_head_dim"),
     "V": (QT_TRANSLATE_NOOP("symbols", "vocabulary"), "model.vocab_size"),
     "P": (QT_TRANSLATE_NOOP("symbols", "learned positions"), "model.max_position_embeddings"),
     "e": (QT_TRANSLATE_NOOP("symbols", "embedding width"), "model.embedding_size"),
@@ -27,18 +39,36 @@ MODEL: dict[str, tuple[str, str | None]] = {
 def model_values(model: ModelSpec, rank: int) -> dict[str, int]:
     """The value of every symbol in :data:`MODEL`."""
     heads, shared = model.num_attention_heads, model.num_key_value_heads
+    rotated = model.head_dim if model.rotary_dim is None else model.rotary_dim
     return {
         "h": model.hidden_size,
         "a": heads,
         "k": shared,
         "d": model.head_dim,
         "g": heads + 2 * shared,
+        "p": rotated,
+        "p2": rotated // 2,
+        "dp": model.head_dim - rotated,
         "f": model.intermediate_size,
+        "E": model.num_experts,
+        "T": model.num_experts_per_tok,
+        "m": model.moe_intermediate_size,
+        "w": model.n_shared_experts * model.shared_expert_intermediate_size,
+        "lq": model.q_lora_rank or 0,
+        "lk": model.kv_lora_rank or 0,
+        "lp": (model.kv_lora_rank or 0) + rotated,
+        "nv": model.head_dim - rotated + (model.v_head_dim or model.head_dim),
+        "dv": model.v_head_dim or model.head_dim,
         "V": model.vocab_size,
         "P": model.max_position_embeddings + model.position_offset,
         "e": model.embedding_size or model.hidden_size,
         "r": rank,
     }
+
+
+def window(model: ModelSpec) -> int:
+    """Tokens that a layer with a window or with chunks caches; beyond any length where it has neither."""
+    return model.sliding_window or model.attention_chunk_size or 10**18
 
 
 TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
@@ -91,6 +121,16 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: -(-s.inference.prompt_tokens // 32) * 32,
     ),
+    "s1": (
+        QT_TRANSLATE_NOOP("symbols", "prompt tokens plus one"),
+        None,
+        lambda s: s.inference.prompt_tokens + 1,
+    ),
+    "ts": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of each sequence in the cache, plus one"),
+        None,
+        lambda s: s.inference.prompt_tokens + s.inference.generated_tokens + 1,
+    ),
     "t": (
         QT_TRANSLATE_NOOP("symbols", "tokens of each sequence in the cache"),
         None,
@@ -109,16 +149,14 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
             if s.inference.generated_tokens == 1
             else min(
                 s.inference.prompt_tokens + s.inference.generated_tokens - 1,
-                s.model.sliding_window or 10**18,
+                window(s.model),
             )
         ),
     ),
     "tw": (
         QT_TRANSLATE_NOOP("symbols", "tokens of each sequence that a window holds"),
         None,
-        lambda s: min(
-            s.inference.prompt_tokens + s.inference.generated_tokens, s.model.sliding_window or 10**18
-        ),
+        lambda s: min(s.inference.prompt_tokens + s.inference.generated_tokens, window(s.model)),
     ),
 }
 """Symbols of serving that stay open until it is evaluated."""

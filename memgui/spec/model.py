@@ -53,7 +53,10 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     position_embedding: str = "rope"
     position_offset: int = 0
     rotary_dim: int | None = None
+    rotary_style: str = "half"
+    rotary_per_layer_type: bool = False
     fused_qkv: bool = False
+    fused_qkv_split: str = "split"
     fused_gate_up: bool = False
     attention_bias: bool = False
     key_bias: bool = True
@@ -64,13 +67,23 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     lm_head_bias: bool = False
     embedding_size: int | None = None
     embedding_norm: bool = False
+    embedding_scaling: str = "none"
+    residual_scaling: bool = False
+    logit_scaling: bool = False
+    joined_branches: bool = False
+    residual_first: bool = False
     final_norm: bool = True
     attn_logit_softcapping: float | None = None
     final_logit_softcapping: float | None = None
     cached_key_value_heads: int | None = None
 
     # how attention is written
+    sdpa: bool = True
+    explicit_mask: bool = False
+    repeats_key_values: bool = True
     softmax_in_fp32: bool = True
+    scores_in_fp32: bool = False
+    score_scaling: str = "after"
     query_scaling: bool = False
 
     # windows
@@ -93,6 +106,13 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     shared_expert_gate: bool = False
     router_bias: bool = False
     router_correction_bias: bool = False
+    router_in_fp32: bool = False
+    router_scoring: str = "softmax"
+    norm_topk_prob: bool = False
+    routed_scaling: bool = False
+    router_casts_back: bool = False
+    expert_layout: str = "grouped"
+    expert_bias: bool = False
 
     # latent attention (MLA), where ``kv_lora_rank`` is set
     q_lora_rank: int | None = None

@@ -132,7 +132,7 @@ def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
         parts["mlp"] += _mlp(m, m.intermediate_size)
     elif kind == "sparse":
         latent = m.moe_latent_size
-        parts["experts"] += m.num_experts * _mlp(m, m.moe_intermediate_size, latent)
+        parts["experts"] += m.num_experts * _mlp(m, m.moe_intermediate_size, latent, m.expert_bias)
         parts["experts"] += 2 * m.hidden_size * latent
         parts["router"] += m.num_experts * (m.hidden_size + m.router_bias)
         if m.n_shared_experts:
@@ -140,9 +140,10 @@ def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
             parts["router"] += m.hidden_size * m.shared_expert_gate
 
 
-def _mlp(m: ModelSpec, width: int, reads: int = 0) -> int:
+def _mlp(m: ModelSpec, width: int, reads: int = 0, bias: bool | None = None) -> int:
     into, h = 2 if m.gated_mlp else 1, reads or m.hidden_size
-    return h * width * (into + 1) + (width * into + h) * m.mlp_bias
+    biased = m.mlp_bias if bias is None else bias
+    return h * width * (into + 1) + (width * into + h) * biased
 
 
 def _encoder(m: ModelSpec, parts: Parts) -> None:

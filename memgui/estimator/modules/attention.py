@@ -7,71 +7,110 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.kernels import attend
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
-from memgui.estimator.tape import ALIAS, AMBIENT, Dims, Tape, Tensor
+from memgui.estimator.modules.reach import FULL, Reach
+from memgui.estimator.modules.rotary import rotate
+from memgui.estimator.tape import ALIAS, AMBIENT, BY_HEAD, Dims, Tape, Tensor
+
+INT64 = 8
+HEADS: Dims = ("a", "d")
+SHARED: Dims = ("k", "d")
 
 
-def attention(t: Tape, c: Context, x: Tensor, *, sliding: bool = False) -> Tensor:
+def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     """Self-attention as transformers writes it, up to and with the output projection."""
     m, o = c.model, c.options
     t.part = "attention"
-    heads: Dims = ("a", "d")
-    shared: Dims = ("k", "d")
-    bias = m.attention_bias
-    if m.fused_qkv:
-        q, k, v = _fused(t, c, x, heads, shared)
-    else:
-        q = projection(t, c, x, "attention.q", "q", heads, ("h",), bias=bias)
-        if m.query_scaling:
-            q = op.scale(t, q)
-        if m.qk_norm == "head":
-            q = norm(t, c, q, "q_norm", part="qk_norm")
-        k = projection(t, c, x, "attention.k", "k", shared, ("h",), bias=bias)
-        if m.qk_norm == "head":
-            k = norm(t, c, k, "k_norm", part="qk_norm")
-        v = projection(t, c, x, "attention.v", "v", shared, ("h",), bias=bias)
-    if c.cos is not None and c.sin is not None:
-        q, k = rotate(t, c, q), rotate(t, c, k)
+    q, k, v = _fused(t, c, x) if m.fused_qkv else _separate(t, c, x)
+    q, k = rotate(t, c, reach, q, k)
+    if m.qk_norm == "plain" and reach.rotated:
+        q = norm(t, c, q, "q_norm", part="qk_norm", kind="plain_rms_norm")
+        k = norm(t, c, k, "k_norm", part="qk_norm", kind="plain_rms_norm")
     if o.cache:
-        if sliding:
+        if reach.limited:
             counter(t, c)
-        k, v = cached(t, c, k, sliding=sliding), cached(t, c, v, sliding=sliding)
-    y = attend(t, c, q, k, v, sliding=sliding)
+        k, v = cached(t, c, k, reach), cached(t, c, v, reach)
+    y = attend(t, c, q, k, v, reach)
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
     )
     t.use(q, k, v, x)
-    return op.dropout(t, y, o.hidden_dropout)
+    return op.dropout(t, y, o.hidden_dropout and not m.joined_branches)
 
 
-def _fused(t: Tape, c: Context, x: Tensor, heads: Dims, shared: Dims) -> tuple[Tensor, Tensor, Tensor]:
-    bias = c.model.attention_bias
-    qkv = projection(t, c, x, "attention.qkv", "qkv", ("g", "d"), ("h",), bias=bias)
-    q, k, v = op.split(t, qkv, ("q", "k", "v"), ((*c.rows, *heads), (*c.rows, *shared), (*c.rows, *shared)))
+# -- queries, keys and values ----------------------------------------------------------------------
+
+
+def _separate(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    m = c.model
+    q = projection(t, c, x, "attention.q", "q", HEADS, ("h",), bias=m.attention_bias)
+    if m.query_scaling:
+        q = op.scale(t, q)
+    q = _normed(t, c, q, "q")
+    k = projection(t, c, x, "attention.k", "k", SHARED, ("h",), bias=m.attention_bias and m.key_bias)
+    k = _normed(t, c, k, "k")
+    v = projection(t, c, x, "attention.v", "v", SHARED, ("h",), bias=m.attention_bias)
     return q, k, v
 
 
-def rotate(t: Tape, c: Context, x: Tensor) -> Tensor:
-    """``x * cos + rotate_half(x) * sin``."""
-    assert c.cos is not None
-    assert c.sin is not None
-    straight = op.mul(t, x, c.cos, x.name, x.dims)
-    crossed = op.mul(t, op.rotate_half(t, x), c.sin, x.name, x.dims)
-    return op.add(t, straight, crossed, x.name)
+def _normed(t: Tape, c: Context, x: Tensor, name: str) -> Tensor:
+    """Queries or keys after their norm: of each head (with weights shared or its own) or of all together."""
+    m, called = c.model, f"{name}_norm"
+    match m.qk_norm:
+        case "head":
+            return norm(t, c, x, called, part="qk_norm", bias=m.qk_norm_bias)
+        case "per_head":
+            y = norm(t, c, x, called, part="qk_norm", own=1, bias=m.qk_norm_bias)
+            if m.norm == "layer_norm":  # StableLM has a norm module for each head, and joins their outputs
+                y = op.clone(t, y, layout=BY_HEAD)
+            return y
+        case "full":
+            return norm(t, c, x, called, part="qk_norm", axes=2, bias=m.qk_norm_bias)
+    return x
 
 
-def cached(t: Tape, c: Context, x: Tensor, *, sliding: bool) -> Tensor:
+def _fused(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """One projection, taken apart as the family's code does it."""
+    m = c.model
+    qkv = projection(t, c, x, "attention.qkv", "qkv", ("g", "d"), ("h",), bias=m.attention_bias)
+    q, k, v = ((*c.rows, *HEADS), (*c.rows, *SHARED), (*c.rows, *SHARED))
+    if m.fused_qkv_split == "split":
+        queries, keys, values = op.split(t, qkv, ("q", "k", "v"), (q, k, v))
+        return queries, keys, values
+    if m.fused_qkv_split == "slices":
+        return op.piece(t, qkv, "q", q), op.piece(t, qkv, "k", k), op.piece(t, qkv, "v", v)
+    queries = op.piece(t, qkv, "q", q)
+    keys, values = _chosen(t, qkv, "k", k), _chosen(t, qkv, "v", v)
+    if m.cached_key_value_heads is not None:  # Falcon's new decoder: one head for each query head
+        queries = op.clone(t, queries)  # flattened
+        keys, values = (op.clone(t, one, one.name, q) for one in (keys, values))
+    return queries, keys, values
+
+
+def _chosen(t: Tape, qkv: Tensor, name: str, dims: Dims) -> Tensor:
+    """``qkv[..., [i], :]``: a list as index becomes a tensor, and the result a copy."""
+    at = t.tensor("index", (1,), INT64)
+    t.run("_to_copy", (), (at,), (), ())
+    return op.index(t, qkv, at, name, dims)
+
+
+# -- the cache -------------------------------------------------------------------------------------
+
+
+def cached(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     """``cache.update``: the new keys or values are appended to those held, which makes a new tensor.
 
     After a prompt a window's layer still holds the whole prompt: the window is a view of it.
     """
     width = c.options.cache_width or x.width
+    limited = reach.limited
     if not c.options.decode:
         out = t.tensor(x.name, x.dims, width, x.grad)
         t.record("cat", (x,), out, (), ((x, ALIAS),))
     else:
-        old = t.cached_before(x.name, ("b", "tw1" if sliding else "t1", *x.dims[2:]), width)
-        out = t.tensor(x.name, ("b", "tw" if sliding else "t", *x.dims[2:]), width)
+        old = t.cached_before(x.name, ("b", "tw1" if limited else "t1", *x.dims[2:]), width)
+        out = t.tensor(x.name, ("b", "tw" if limited else "t", *x.dims[2:]), width)
         t.record("cat", (x, old), out, (), ())
+    out.layout = BY_HEAD
     t.cache(out)
     return out
 
@@ -79,10 +118,10 @@ def cached(t: Tape, c: Context, x: Tensor, *, sliding: bool) -> Tensor:
 def counter(t: Tape, c: Context) -> None:
     """The window of a sliding layer, which its cache keeps as a tensor of 8 bytes."""
     if not c.options.decode:
-        number = t.tensor("window", (), 8)
+        number = t.tensor("window", (), INT64)
         t.run("tensor", (), (number,), (), ())
     else:
-        number = t.tensor("window", (), 8, origin=AMBIENT)
+        number = t.tensor("window", (), INT64, origin=AMBIENT)
     t.cache(number)
     if c.options.decode:
         t.replaced.append(number)

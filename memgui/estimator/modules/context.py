@@ -11,21 +11,22 @@ class Context:
     """Model, options and the tensors made once per step outside the layers.
 
     ``queries`` and ``keys`` are the lengths that attention sees: the sequence, or in decoding one
-    token against the cache.
+    token against the cache.  ``masks`` and ``rotary`` hold masks and rotary tables by the reach of
+    the layers that use them (:class:`~memgui.estimator.modules.reach.Reach`).
     """
 
     __slots__ = (
-        "cos",
+        "alibi",
         "ids",
         "inputs",
         "keys",
         "labels",
-        "mask",
+        "masks",
         "model",
         "names",
         "options",
         "queries",
-        "sin",
+        "rotary",
         "sizes",
         "table",
     )
@@ -41,9 +42,9 @@ class Context:
         self.ids: Tensor | None = None
         self.inputs: list[Tensor] = []
         self.labels: Tensor | None = None
-        self.cos: Tensor | None = None
-        self.sin: Tensor | None = None
-        self.mask: Tensor | None = None
+        self.alibi: Tensor | None = None
+        self.masks: dict[str, Tensor] = {}
+        self.rotary: dict[str, tuple[Tensor, ...]] = {}
         self.table: Parameter | None = None
 
     def given(self, t: Tape, name: str, dims: Dims, width: int) -> Tensor:

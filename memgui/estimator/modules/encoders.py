@@ -54,9 +54,10 @@ def padding_mask(t: Tape, c: Context, width: int) -> None:
     o = c.options
     if o.masked:
         c.given(t, "attention mask", c.rows, INT64)
-        c.mask = t.tensor("mask", ("b", c.queries, c.keys), width if o.attention == "eager" else 1)
-        t.run("mask", (), (c.mask,), (), ())
-        t.hand_out(c.mask)
+        mask = t.tensor("mask", ("b", c.queries, c.keys), width if o.attention == "eager" else 1)
+        t.run("mask", (), (mask,), (), ())
+        t.hand_out(mask)
+        c.masks["full"] = mask
 
 
 def _segments_and_positions(t: Tape, c: Context, x: Tensor, narrow: Dims) -> Tensor:

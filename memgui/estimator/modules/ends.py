@@ -5,7 +5,9 @@ from __future__ import annotations
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.norm import norm
-from memgui.estimator.tape import Dims, Tape, Tensor
+from memgui.estimator.modules.reach import alibi, masks
+from memgui.estimator.modules.rotary import tables
+from memgui.estimator.tape import Tape, Tensor
 
 INT64 = 8
 FP32 = 4
@@ -22,6 +24,10 @@ def stem(t: Tape, c: Context) -> Tensor:
     table = c.table = t.parameter("embed_tokens.weight", ("V", narrow), o.width, o.base_trained, "vocabulary")
     table.tied = m.tie_word_embeddings and table.grad
     x = op.embedding(t, ids, table, "embedded tokens", ("b", c.queries, narrow))
+    if m.embedding_scaling != "none":
+        x = op.scale(t, x)
+        if m.embedding_scaling == "buffer":
+            t.buffer("embed_scale", (), o.width)
     t.hold(x)  # the model's code refers to its embeddings until all layers are done
     if m.position_embedding == "learned":
         x = _positions(t, c, x)
@@ -29,9 +35,14 @@ def stem(t: Tape, c: Context) -> Tensor:
         x = _project_in(t, c, x)
     if o.lora is not None and o.checkpointing != "none" and not x.grad:
         x.grad = True  # enable_input_require_grads, as adapters with checkpointing need
+    if m.embedding_norm:
+        x = norm(t, c, x, "embedding_layernorm", part="embedding")
     if m.position_embedding == "rope":
-        _rotary(t, c, x.width)
-    _mask(t, c, x.width)
+        tables(t, c, x.width)
+    elif m.position_embedding == "alibi":
+        alibi(t, c, ("b", "a", c.keys), x.width)
+    masks(t, c, x.width)
+    t.module = c.names["embedding.dropout"]
     return op.dropout(t, x, o.embedding_dropout)
 
 
@@ -64,40 +75,6 @@ def _positions(t: Tape, c: Context, x: Tensor) -> Tensor:
     return y
 
 
-def _rotary(t: Tape, c: Context, width: int) -> None:
-    """Tables of cosines and sines, once per step."""
-    rows: Dims = (c.queries,)
-    positions = t.tensor("position ids", rows, INT64)
-    t.run("arange", (), (positions,), (), ())
-    angles = t.tensor("angles", (*rows, "d"), FP32)
-    t.run("cat", (positions,), (angles,), (), ())
-    c.cos, c.sin = (_table(t, angles, name, width) for name in ("cos", "sin"))
-    t.use(angles)
-    t.hand_out(positions, c.cos, c.sin)
-    for _ in range(2):  # inv_freq and the copy that rotary schemes with scaling start from
-        t.buffer("inv_freq", ("d",), FP32 // 2)
-
-
-def _table(t: Tape, angles: Tensor, name: str, width: int) -> Tensor:
-    exact = t.tensor(f"rotary {name}", angles.dims, FP32)
-    t.run(name, (angles,), (exact,), (), ())
-    scaled = t.tensor(exact.name, angles.dims, FP32)
-    t.run("mul", (exact,), (scaled,), (), ())
-    return op.cast(t, scaled, width)
-
-
-def _mask(t: Tape, c: Context, width: int) -> None:
-    o = c.options
-    if o.attention == "eager" and not o.decode:
-        c.mask = t.tensor("mask", ("b", "s", "s"), width)
-    elif o.masked or (o.windowed and "sliding_attention" in c.model.layer_types):
-        c.mask = t.tensor("mask", ("b", "s", "s"), 1)
-    else:
-        return
-    t.run("mask", (), (c.mask,), (), ())
-    t.hand_out(c.mask)
-
-
 def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     """Final norm, head and loss; in inference the logits of each sequence's last token."""
     m, o = c.model, c.options
@@ -119,8 +96,16 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         trained = o.base_trained or (o.training and o.trained == "frozen")
         w = t.parameter("lm_head.weight", c.table.dims, o.width, trained, "vocabulary")
     tokens = c.queries if o.training else 1
+    shift = None
+    if m.lm_head_bias:
+        shift = t.parameter("lm_head.bias", ("V",), o.width, w.grad, "vocabulary")
     t.loss = True
-    logits = op.linear(t, x, w, None, "logits", ("b", tokens, "V"))
+    logits = op.linear(t, x, w, shift, "logits", ("b", tokens, "V"), "mm" if shift is None else "addmm")
+    t.module = "loss"
+    if m.logit_scaling:
+        logits = op.scale(t, logits)
+    if m.final_logit_softcapping is not None:
+        logits = op.soft_cap(t, logits)
     if not o.training:
         full = op.cast(t, logits, FP32) if logits.width != FP32 else op.clone(t, logits)
         t.use(before, logits)

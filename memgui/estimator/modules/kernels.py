@@ -1,125 +1,103 @@
-"""How attention is computed: eager, or the kernel that PyTorch's SDPA takes on this device."""
+"""How attention is computed: the kernel that PyTorch's SDPA takes on this device, or eager."""
 
 from __future__ import annotations
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
-from memgui.estimator.tape import NEW, Dims, Tape, Tensor
+from memgui.estimator.modules.eager import eager
+from memgui.estimator.modules.heads import batched, every_head
+from memgui.estimator.modules.reach import Reach, converted_mask, is_masked
+from memgui.estimator.tape import BY_HEAD, Dims, Tape, Tensor
 
 FP32 = 4
 
 
-def attend(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, *, sliding: bool = False) -> Tensor:
+def attend(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach) -> Tensor:
     """Attention of ``q`` over ``k`` and ``v`` as one row per token, ready for the output projection."""
     o, m = c.options, c.model
-    masked = o.masked or (sliding and o.windowed)
-    grouped = m.num_key_value_heads != m.num_attention_heads
     if o.attention == "eager":
-        return _eager(t, c, q, k, v, grouped=grouped)
-    together = grouped and not masked and m.head_dim <= 256  # enable_gqa
-    if grouped and not together and not o.decode:
-        k, v = _repeat(t, c, k), _repeat(t, c, v)
-    width = o.autocast or q.width
+        return eager(t, c, q, k, v, reach)
+    masked = is_masked(c, reach)
+    sizes = c.sizes.values
+    width, value_width = sizes[str(q.dims[-1])], sizes[str(v.dims[-1])]
+    grouped = sizes[str(k.dims[-2])] != sizes[str(q.dims[-2])]
+    together = grouped and m.repeats_key_values and not masked and width == value_width <= 256  # enable_gqa
+    if grouped and m.repeats_key_values and not together:
+        if not o.decode:  # where the one query token is given with its heads in place of tokens
+            k, v = every_head(t, c, k), every_head(t, c, v)
+        grouped = False
     backend = o.backend
     if backend == "auto":
-        backend = choose(o.capability, width, o.half, m.head_dim, masked=masked, grouped=together)
-    dims: Dims = (*c.rows, "a", "d")
+        backend = choose(
+            o.capability,
+            o.autocast or q.width,
+            o.half,
+            (width, value_width),
+            masked=masked,
+            grouped=grouped,
+            together=together,
+        )
+    dims: Dims = (*c.rows, "a", v.dims[-1])
     if backend in ("flash", "cudnn"):
         seed = 24 if backend == "flash" else 16
-        return op.flash_attention(t, q, k, v, ("b", "a", c.queries), dims, seed)
+        y = op.flash_attention(t, q, k, v, ("b", "a", c.queries), dims, seed)
+        return op.clone(t, y) if q.layout == BY_HEAD else y  # its output lies as the queries do
     if backend == "efficient":
-        mask = None
-        if masked:
-            mask = t.tensor("mask in every layer", ("b", c.queries, c.rounded(c.keys, 16)), width)
-            t.record("mask", (c.mask,) if c.mask is not None else (), mask, (), ())
+        mask = converted_mask(t, c, reach, o.autocast or q.width, c.rounded(c.keys, 16)) if masked else None
         return op.efficient_attention(t, q, k, v, mask, ("b", "a", c.rounded(c.queries, 32)), dims)
-    return _math(t, c, q, k, v, grouped=together)
+    return _math(t, c, q, k, v, reach, together=together, masked=masked)
 
 
 def choose(
-    capability: tuple[int, int], width: int, half: str, head_dim: int, *, masked: bool, grouped: bool
+    capability: tuple[int, int],
+    width: int,
+    half: str,
+    head_dims: tuple[int, int],
+    *,
+    masked: bool,
+    grouped: bool,
+    together: bool,
 ) -> str:
     """The backend of ``scaled_dot_product_attention`` in PyTorch 2.13 on CUDA.
 
-    Flash takes two-byte formats without a mask, head sizes to 256, from compute capability 8.0 on;
-    the memory-efficient kernel takes no grouped heads, and bf16 from 8.0 on only; else math.
+    Flash takes two-byte formats without a mask, heads (``head_dims`` of keys and of values) to 256
+    and as wide for values as for keys, from compute capability 8.0 on; the memory-efficient kernel
+    takes no ``grouped`` heads, and bf16 from 8.0 on only; else math.  No kernel spreads one head
+    over several unless it is told to (``together``).
     """
     modern = capability >= (8, 0)
-    if width == 2 and not masked and modern and head_dim <= 256:
+    keys, values = head_dims
+    if grouped and not together:
+        return "math"
+    if width == 2 and not masked and modern and keys == values <= 256:
         return "flash"
-    aligned = head_dim % (8 if width == 2 else 4) == 0
+    step = 8 if width == 2 else 4
+    aligned = keys % step == 0 and values % step == 0
     if not grouped and aligned and (modern or width == FP32 or half == "fp16"):
         return "efficient"
     return "math"
 
 
-def _repeat(t: Tape, c: Context, x: Tensor) -> Tensor:
-    """``repeat_kv``: keys or values copied to every query head."""
-    return op.clone(t, x, x.name, ("b", c.keys, "a", "d"))
-
-
-def _eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, *, grouped: bool) -> Tensor:
-    o, m = c.options, c.model
-    heads: Dims = ("b", "a", c.queries, c.keys)
-    full: Dims = ("b", c.keys, "a", "d")
-    first = (lambda x: op.clone(t, x, x.name, full)) if grouped else (lambda x: x)
-    key, value = first(k), first(v)
-    scores = _scores(t, c, q, key, heads, copied=grouped)
-    weights = op.scale(t, scores, "scores")
-    if c.mask is not None:
-        weights = op.add_broadcast(t, weights, c.mask, "scores")
-    plain = not m.softmax_in_fp32
-    probabilities = op.softmax(t, weights, 0 if plain else FP32)
-    probabilities = op.cast(t, probabilities, v.width if plain else q.width)
-    t.use(weights)
-    probabilities = op.dropout(t, probabilities, o.attention_dropout)
-    out = _weighted(t, c, probabilities, value, copied=grouped)
-    t.use(key, value)
-    t.hold(probabilities)
-    return op.clone(t, out, "attention output")
-
-
-def _scores(t: Tape, c: Context, q: Tensor, key: Tensor, dims: Dims, *, copied: bool) -> Tensor:
-    """``q @ key.T``: operands that are transposed views are copied first."""
-    width = c.options.autocast or q.width
-    q, key = op.cast(t, q, width), op.cast(t, key, width)
-    q = op.clone(t, q)
-    if not copied:
-        key = op.clone(t, key)
-    return op.matmul(t, q, key, "scores", dims)
-
-
-def _weighted(t: Tape, c: Context, probabilities: Tensor, value: Tensor, *, copied: bool) -> Tensor:
-    width = c.options.autocast or value.width
-    probabilities, value = op.cast(t, probabilities, width), op.cast(t, value, width)
-    if not copied:
-        value = op.clone(t, value)
-    return op.matmul(t, probabilities, value, "attention output", (*c.rows, "a", "d"))
-
-
-def _math(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, *, grouped: bool) -> Tensor:
+def _math(
+    t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach, *, together: bool, masked: bool
+) -> Tensor:
     """SDPA's composite path: everything in fp32, the scores of every pair of tokens kept."""
     o = c.options
-    heads: Dims = ("b", "a", c.queries, c.keys)
-    full: Dims = ("b", c.keys, "a", "d")
     wanted = o.autocast or q.width
     q, k, v = (op.cast(t, x, wanted) for x in (q, k, v))
+    mask = converted_mask(t, c, reach, wanted, c.keys) if masked else None
     q, k, v = (op.cast(t, x, FP32) for x in (q, k, v))
-    if grouped:
-        k, v = op.clone(t, k, "k", full), op.clone(t, v, "v", full)
-    q = op.clone(t, op.scale(t, q))
-    k = op.scale(t, k)
-    if not grouped:
-        k, v = op.clone(t, k), op.clone(t, v)
-    out = t.tensor("scores", heads, FP32, q.grad or k.grad)
-    saves = ((k,) if q.grad else ()) + ((q,) if k.grad else ())
-    back = (((q, NEW),) if q.grad else ()) + (((k, NEW),) if k.grad else ())
-    scores = t.record("bmm", (q, k), out, saves, back)
+    if together:
+        k, v = (op.clone(t, x, x.name, ("b", c.keys, "a", x.dims[-1]), BY_HEAD) for x in (k, v))
+    q = batched(t, c, op.scale(t, q))
+    k = batched(t, c, op.scale(t, k))
+    out = t.tensor("scores", ("b", "a", c.queries, c.keys), FP32, q.grad or k.grad)
+    scores = t.record("bmm", (q, k), out, *op.product(q, k))
+    if mask is not None:
+        t.use(mask)  # added in place
     probabilities = op.pointwise(t, "_safe_softmax", scores, "probabilities", saves="output")
     probabilities = op.dropout(t, probabilities, o.attention_dropout)
-    saves = ((v,) if probabilities.grad else ()) + ((probabilities,) if v.grad else ())
-    back = (((probabilities, NEW),) if probabilities.grad else ()) + (((v, NEW),) if v.grad else ())
-    y = t.tensor("attention output", (*c.rows, "a", "d"), FP32, probabilities.grad or v.grad)
-    t.record("bmm", (probabilities, v), y, saves, back)
-    y = op.cast(t, y, wanted)
-    return op.clone(t, y, "attention output")
+    v = batched(t, c, v)
+    y = t.tensor("attention output", (*c.rows, "a", v.dims[-1]), FP32, probabilities.grad or v.grad)
+    t.record("bmm", (probabilities, v), y, *op.product(probabilities, v))
+    return op.clone(t, op.cast(t, y, wanted), "attention output")

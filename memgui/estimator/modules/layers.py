@@ -1,4 +1,4 @@
-"""Which kinds of layers a model has, and of what halves each is made."""
+"""Which kinds of layers a model has, and of what blocks each is made."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import NamedTuple
 from memgui.estimator import operators as op
 from memgui.estimator.modules.attention import attention
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.latent import latent_attention
 from memgui.estimator.modules.mlp import mlp
+from memgui.estimator.modules.moe import sparse
 from memgui.estimator.modules.norm import norm
+from memgui.estimator.modules.reach import REACHES
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.model import ModelSpec, pattern_at
@@ -19,71 +22,165 @@ Module = Callable[[Tape, Context, Tensor], Tensor]
 Writer = Callable[[Tape, Context, Tensor], Tensor]
 
 
-def full_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
-    """Attention over the whole sequence."""
-    return attention(t, c, x)
+def attending(mixer: str) -> Module:
+    """Attention as far as the layers called ``mixer`` look, of heads or of a latent."""
+    reach = REACHES[mixer]
 
+    def write(t: Tape, c: Context, x: Tensor) -> Tensor:
+        module = attention if c.model.kv_lora_rank is None else latent_attention
+        return module(t, c, x, reach)
 
-def sliding_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
-    """Attention over a window."""
-    return attention(t, c, x, sliding=True)
+    return write
 
 
 def dense(t: Tape, c: Context, x: Tensor) -> Tensor:
     """The dense feed-forward and its dropout."""
-    return op.dropout(t, mlp(t, c, x), c.options.hidden_dropout)
+    return op.dropout(t, mlp(t, c, x), c.options.hidden_dropout and not c.model.joined_branches)
 
 
 MIXERS: dict[str, tuple[str, Module]] = {
-    "full_attention": (QT_TRANSLATE_NOOP("estimator", "full attention"), full_attention),
-    "sliding_attention": (QT_TRANSLATE_NOOP("estimator", "sliding attention"), sliding_attention),
+    "full_attention": (QT_TRANSLATE_NOOP("estimator", "full attention"), attending("full_attention")),
+    "sliding_attention": (
+        QT_TRANSLATE_NOOP("estimator", "sliding attention"),
+        attending("sliding_attention"),
+    ),
+    "chunked_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention in chunks"),
+        attending("chunked_attention"),
+    ),
+    "unrotated_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention without positions"),
+        attending("unrotated_attention"),
+    ),
 }
 """What may stand in ``layer_types``: its label and the module that writes it."""
 
 FEED_FORWARDS: dict[str, tuple[str, Module]] = {
     "dense": (QT_TRANSLATE_NOOP("estimator", "dense"), dense),
+    "sparse": (QT_TRANSLATE_NOOP("estimator", "experts"), sparse),
 }
 """What may stand in ``mlp_layer_types``."""
 
 
 class LayerPlan(NamedTuple):
-    """A kind of layer: a stable key, a label, and its halves by name."""
+    """A kind of layer: a stable key, a label, and its blocks by name."""
 
     key: str
     label: str
     blocks: tuple[tuple[str, Writer], ...]
 
 
-def residual(module: Module, name: str) -> Writer:
-    """``x + module(norm(x))``, or ``norm(x + module(x))`` where norms stand after."""
+# -- how a block joins the residual stream ---------------------------------------------------------
+
+
+def residual(module: Module, before: str, after: str) -> Writer:
+    """``x`` and a module's output, with norms called ``before`` and ``after`` where the model has them."""
 
     def write(t: Tape, c: Context, x: Tensor) -> Tensor:
-        if c.model.norm_placement == "post":
-            return norm(t, c, op.add(t, x, module(t, c, x), "residual stream"), name)
-        y = module(t, c, norm(t, c, x, name))
-        return op.add(t, x, y, "residual stream")
+        return PLACEMENTS[c.model.norm_placement](t, c, x, module, before, after)
 
     return write
 
 
-def plan(mixer: str, feed_forward: str) -> LayerPlan:
-    """The layer that ``mixer`` and ``feed_forward`` make; ``KeyError`` names one that is unknown."""
-    found = _PLANS.get((mixer, feed_forward))
+def _branch(t: Tape, c: Context, y: Tensor) -> Tensor:
+    return op.scale(t, y) if c.model.residual_scaling else y
+
+
+def _pre(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
+    """``x + module(norm(x))``."""
+    y = module(t, c, norm(t, c, x, before))
+    return op.add(t, x, _branch(t, c, y), "residual stream")
+
+
+def _post(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
+    """``norm(x + module(x))``."""
+    return norm(t, c, op.add(t, x, module(t, c, x), "residual stream"), before)
+
+
+def _post_branch(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
+    """``x + norm(module(x))``."""
+    y = module(t, c, x)
+    return op.add(t, x, norm(t, c, y, after), "residual stream")
+
+
+def _sandwich(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
+    """``x + norm(module(norm(x)))``."""
+    y = module(t, c, norm(t, c, x, before))
+    normed = norm(t, c, y, after)
+    t.use(y)
+    return op.add(t, x, normed, "residual stream")
+
+
+PLACEMENTS: dict[str, Callable[[Tape, Context, Tensor, Module, str, str], Tensor]] = {
+    "pre": _pre,
+    "post": _post,
+    "post_branch": _post_branch,
+    "sandwich": _sandwich,
+}
+"""Where norms stand, by ``norm_placement``."""
+
+
+def parallel(mixer: Module, feed_forward: Module) -> Writer:
+    """``x + mixer(norm(x)) + feed_forward(norm(x))``, with one norm or one each."""
+
+    def write(t: Tape, c: Context, x: Tensor) -> Tensor:
+        m = c.model
+        first = norm(t, c, x, "input_layernorm")
+        one = m.parallel_block == "one_norm"
+        mixed = mixer(t, c, first)
+        second = first if one else norm(t, c, x, "post_attention_layernorm")
+        fed = feed_forward(t, c, second)
+        if m.joined_branches:
+            joined = op.dropout(t, op.add_in_place(t, fed, mixed), c.options.hidden_dropout)
+            out = op.add(t, x, joined, "residual stream")
+        elif m.residual_first:
+            out = op.add(t, op.add(t, x, mixed, "residual stream"), fed, "residual stream")
+        else:
+            out = op.add(t, op.add(t, fed, mixed), x, "residual stream")
+        t.use(first, mixed, fed)
+        return out
+
+    return write
+
+
+# -- plans -----------------------------------------------------------------------------------------
+
+
+def plan(mixer: str, feed_forward: str, together: bool = False) -> LayerPlan:
+    """The layer that ``mixer`` and ``feed_forward`` make, one after the other or side by side.
+
+    ``KeyError`` names one that is unknown.
+    """
+    found = _PLANS.get((mixer, feed_forward, together))
     if found is None:
-        label = MIXERS[mixer][0] if feed_forward == "dense" else FEED_FORWARDS[feed_forward][0]
-        blocks = (
-            (mixer, residual(MIXERS[mixer][1], "input_layernorm")),
-            (feed_forward, residual(FEED_FORWARDS[feed_forward][1], "post_attention_layernorm")),
-        )
-        found = _PLANS[mixer, feed_forward] = LayerPlan(f"{mixer}.{feed_forward}", label, blocks)
+        mixing, feeding = MIXERS[mixer], FEED_FORWARDS[feed_forward]
+        label = mixing[0] if feed_forward == "dense" else feeding[0]
+        key = f"{mixer}.{feed_forward}"
+        blocks: tuple[tuple[str, Writer], ...]
+        if together:
+            blocks = ((f"parallel.{key}", parallel(mixing[1], feeding[1])),)
+        else:
+            blocks = (
+                (mixer, residual(mixing[1], "input_layernorm", "post_attention_layernorm")),
+                (
+                    feed_forward,
+                    residual(feeding[1], "pre_feedforward_layernorm", "post_feedforward_layernorm"),
+                ),
+            )
+        found = _PLANS[mixer, feed_forward, together] = LayerPlan(key, label, blocks)
     return found
 
 
+_PLANS: dict[tuple[str, str, bool], LayerPlan] = {}
+
+
 def block_label(key: str) -> str:
-    """The label of a half of a layer, or of what stands before and after the layers."""
+    """The label of a block of a layer, or of what stands before and after the layers."""
     found = MIXERS.get(key) or FEED_FORWARDS.get(key)
     if found is not None:
         return found[0]
+    if key.startswith("parallel."):
+        return QT_TRANSLATE_NOOP("estimator", "attention and feed-forward")
     return _ENDS.get(key, key)
 
 
@@ -92,15 +189,15 @@ _ENDS = {
     "tail": QT_TRANSLATE_NOOP("estimator", "after the layers"),
 }
 
-_PLANS: dict[tuple[str, str], LayerPlan] = {}
-
 
 def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     """The layers of ``model`` in order, as runs of equal ones."""
     count = model.num_hidden_layers
     mixers, feeds = model.layer_types, model.mlp_layer_types
-    sparse = "sparse" if model.num_experts else "dense"
+    together = model.parallel_block != "none"
+    plain = "sparse" if model.num_experts else "dense"
     if len(mixers) <= 1 and len(feeds) <= 1:
-        return [(plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, sparse)), count)]
-    kinds = ((pattern_at(mixers, i, "full_attention"), pattern_at(feeds, i, sparse)) for i in range(count))
-    return [(plan(*kind), len(list(run))) for kind, run in groupby(kinds)]
+        only = plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, plain), together)
+        return [(only, count)]
+    kinds = ((pattern_at(mixers, i, "full_attention"), pattern_at(feeds, i, plain)) for i in range(count))
+    return [(plan(*kind, together), len(list(run))) for kind, run in groupby(kinds)]

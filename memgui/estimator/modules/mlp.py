@@ -7,24 +7,29 @@ from collections.abc import Callable
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.projection import projection
-from memgui.estimator.tape import Tape, Tensor
+from memgui.estimator.tape import NEW, Tape, Tensor
 
 
-def mlp(t: Tape, c: Context, x: Tensor) -> Tensor:
-    """The model's dense feed-forward: ``down(act(gate(x)) * up(x))`` or ``down(act(up(x)))``."""
+def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> Tensor:
+    """A dense feed-forward ``width`` wide: ``down(act(gate(x)) * up(x))`` or ``down(act(up(x)))``."""
     m = c.model
-    t.part = "mlp"
-    inner = (*c.rows, "f")
+    t.part = part
+    inner = (*c.rows, width)
     activate = ACTIVATIONS[m.hidden_act]
-    if m.gated_mlp:
-        gate = projection(t, c, x, "mlp.gate", "gate", ("f",), ("h",), bias=m.mlp_bias)
-        gate = activate(t, gate)
-        up = projection(t, c, x, "mlp.up", "up", ("f",), ("h",), bias=m.mlp_bias)
-        product = op.mul(t, gate, up, "product", inner)
-    else:
-        up = projection(t, c, x, "mlp.up", "up", ("f",), ("h",), bias=m.mlp_bias)
+    if not m.gated_mlp:
+        up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=m.mlp_bias)
         product = activate(t, up)
-    y = projection(t, c, product, "mlp.down", "down", ("h",), ("f",), bias=m.mlp_bias, cut="row")
+    elif m.fused_gate_up:
+        both = projection(t, c, x, "mlp.gate_up", "gate and up", (2, width), ("h",), bias=m.mlp_bias)
+        gate, up = op.split(t, both, ("gate", "up"), (inner, inner))
+        product = op.mul(t, up, activate(t, gate), "product", inner)
+        t.use(up)
+    else:
+        gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=m.mlp_bias)
+        gate = activate(t, gate)
+        up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=m.mlp_bias)
+        product = op.mul(t, gate, up, "product", inner)
+    y = projection(t, c, product, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
     t.use(x)
     return y
 
@@ -44,6 +49,13 @@ def relu(t: Tape, x: Tensor) -> Tensor:
     return op.pointwise(t, "relu", x, "activated", saves="output")
 
 
+def relu_squared(t: Tape, x: Tensor) -> Tensor:
+    """``relu(x)²``: keeps what relu returns."""
+    positive = relu(t, x)
+    out = t.tensor("activated", x.dims, x.width, x.grad)
+    return t.record("pow", (positive,), out, (positive,), ((positive, NEW),))
+
+
 def gelu_new(t: Tape, x: Tensor) -> Tensor:
     """GPT-2's GELU, written out in Python: ``0.5 * x * (1 + tanh(c * (x + 0.044715 * x³)))``."""
     half = op.scale(t, x, "half")
@@ -56,10 +68,21 @@ def gelu_new(t: Tape, x: Tensor) -> Tensor:
     return y
 
 
+def bloom_gelu(t: Tape, x: Tensor) -> Tensor:
+    """BLOOM's GELU, a function of its own: keeps its input, and works with five tensors of that size."""
+    out = t.tensor("activated", x.dims, x.width, x.grad)
+    working = (3 * out.coefficient, out.monomial)
+    back = (5 * out.coefficient, out.monomial)
+    return t.record("mul", (x,), out, (x,), ((x, NEW),), working, back)
+
+
 ACTIVATIONS: dict[str, Callable[[Tape, Tensor], Tensor]] = {
     "silu": silu,
     "gelu": gelu,
     "gelu_pytorch_tanh": gelu,
     "gelu_new": gelu_new,
+    "bloom_gelu": bloom_gelu,
     "relu": relu,
+    "relu2": relu_squared,
 }
+"""Activations of one tensor, by their names in configurations."""

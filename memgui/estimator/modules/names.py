@@ -2,17 +2,23 @@
 
 Adapters name the layers they attach to as the model's code calls them.  A role is
 ``attention.q``, ``attention.qkv``, ``mlp.up``, ...; a model whose code is not listed is called as
-Llama's is.
+Llama's is.  ``embedding.dropout`` is the part of the model that the dropout on embeddings is a
+module of: NeoX has it beside its embedding.
 """
 
 from __future__ import annotations
 
 LLAMA: dict[str, str] = {
+    "embedding.dropout": "embedding",
     "attention.q": "q_proj",
     "attention.k": "k_proj",
     "attention.v": "v_proj",
     "attention.qkv": "qkv_proj",
     "attention.o": "o_proj",
+    "attention.q_a": "q_a_proj",
+    "attention.q_b": "q_b_proj",
+    "attention.kv_a": "kv_a_proj_with_mqa",
+    "attention.kv_b": "kv_b_proj",
     "mlp.gate": "gate_proj",
     "mlp.up": "up_proj",
     "mlp.gate_up": "gate_up_proj",
@@ -31,17 +37,31 @@ BERT = {
     "pooler": "dense",
 }
 
+FUSED = {**LLAMA, "attention.qkv": "query_key_value", "attention.o": "dense"}
+FOUR_H = {**FUSED, "mlp.up": "dense_h_to_4h", "mlp.down": "dense_4h_to_h"}
+GPT2 = {
+    **LLAMA,
+    "attention.qkv": "c_attn",
+    "attention.o": "c_proj",
+    "mlp.up": "c_fc",
+    "mlp.down": "c_proj",
+}
+
 NAMES: dict[str, dict[str, str]] = {
-    "gpt2": {
-        **LLAMA,
-        "attention.qkv": "c_attn",
-        "attention.o": "c_proj",
-        "mlp.up": "c_fc",
-        "mlp.down": "c_proj",
-    },
+    "gpt2": GPT2,
+    "gpt_bigcode": GPT2,
+    "gpt_neo": {**LLAMA, "attention.o": "out_proj", "mlp.up": "c_fc", "mlp.down": "c_proj"},
+    "gptj": {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc_in", "mlp.down": "fc_out"},
+    "gpt_neox": {**FOUR_H, "embedding.dropout": "model"},
+    "bloom": FOUR_H,
+    "falcon": FOUR_H,
     "bert": BERT,
     "roberta": BERT,
+    "mpt": {**LLAMA, "attention.qkv": "Wqkv", "attention.o": "out_proj"},
+    "dbrx": {**LLAMA, "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "opt": {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"},
+    "phi": {**LLAMA, "attention.o": "dense", "mlp.up": "fc1", "mlp.down": "fc2"},
+    "starcoder2": {**LLAMA, "mlp.up": "c_fc", "mlp.down": "c_proj"},
 }
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.tape import Dims, Tape, Tensor
@@ -9,27 +12,56 @@ from memgui.estimator.tape import Dims, Tape, Tensor
 FP32 = 4
 
 
-def norm(t: Tape, c: Context, x: Tensor, name: str, *, part: str = "norm") -> Tensor:
-    """The model's norm over the last dimension of ``x``."""
+class Shape(NamedTuple):
+    """Of a norm: the shape of its weight, and of its statistics (one for each row)."""
+
+    weight: Dims
+    rows: Dims
+
+
+def norm(
+    t: Tape,
+    c: Context,
+    x: Tensor,
+    name: str,
+    *,
+    part: str = "norm",
+    kind: str = "",
+    axes: int = 1,
+    own: int = 0,
+    bias: bool | None = None,
+) -> Tensor:
+    """The model's norm over the last ``axes`` dimensions of ``x``.
+
+    ``kind`` is another norm than the model's own; ``own`` more dimensions have weights of their own,
+    though they are not summed over; ``bias`` says whether it has one where that is not as in the
+    model's norms.
+    """
+    m = c.model
     before, t.part = t.part, part
-    rows = (*x.dims[:-1], 1)
-    y = NORMS[c.model.norm](t, c, x, name, x.dims[-1:], rows)
+    biased = m.norm_bias if bias is None else bias
+    shape = Shape(x.dims[-axes - own :], (*x.dims[:-axes], 1))
+    y = NORMS[kind or m.norm](t, c, x, name, shape, biased)
     t.part = before
     return y
 
 
-def rms_norm(t: Tape, c: Context, x: Tensor, name: str, width: Dims, rows: Dims) -> Tensor:
-    """Llama's RMSNorm: ``weight * (x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
+def _weight(t: Tape, c: Context, name: str, width: Dims) -> Tensor:
     o = c.options
-    w = t.parameter(f"{name}.weight", width, o.width, o.base_trained)
+    return t.parameter(f"{name}.weight", width, o.width, o.base_trained)
+
+
+def _deviation(t: Tape, x32: Tensor, rows: Dims) -> Tensor:
+    """``rsqrt(mean(x32²) + eps)``, one for each row."""
+    squares = op.mean(t, op.power(t, x32), rows)
+    return op.pointwise(t, "rsqrt", op.shift(t, squares), "1/deviation", saves="output")
+
+
+def rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """Llama's RMSNorm: ``weight * (x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
+    w = _weight(t, c, name, shape.weight)
     x32 = op.cast(t, x, FP32)
-    deviation = op.pointwise(
-        t,
-        "rsqrt",
-        op.shift(t, op.mean(t, op.power(t, x32), rows)),
-        "1/deviation",
-        saves="output",
-    )
+    deviation = _deviation(t, x32, shape.rows)
     y32 = op.mul(t, x32, deviation, "normalised", x.dims)
     y = op.cast(t, y32, x.width)
     out = op.mul(t, y, w, "norm output", x.dims)
@@ -37,12 +69,72 @@ def rms_norm(t: Tape, c: Context, x: Tensor, name: str, width: Dims, rows: Dims)
     return out
 
 
-def layer_norm(t: Tape, c: Context, x: Tensor, name: str, width: Dims, rows: Dims) -> Tensor:
+def rms_norm_fp32(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """RMSNorm cast back after its weight: ``(weight * x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
+    w = _weight(t, c, name, shape.weight)
+    x32 = op.cast(t, x, FP32)
+    deviation = _deviation(t, x32, shape.rows)
+    y32 = op.mul(t, x32, deviation, "normalised", x.dims)
+    out = op.cast(t, op.mul(t, y32, w, "norm output", x.dims), x.width)
+    t.use(y32, deviation)
+    return out
+
+
+def gemma_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """Gemma's RMSNorm: ``(x32 * rsqrt(mean(x32²) + eps) * (1 + weight32)).to(dtype)``."""
+    w = _weight(t, c, name, shape.weight)
+    x32 = op.cast(t, x, FP32)
+    y32 = op.mul(t, x32, _deviation(t, x32, shape.rows), "normalised", x.dims)
+    factor = op.shift(t, op.cast(t, w, FP32))
+    factor.name = "1 + weight"
+    out32 = op.mul(t, y32, factor, "norm output", x.dims)
+    t.use(y32)
+    out = op.cast(t, out32, x.width)
+    t.use(out32)
+    return out
+
+
+def plain_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """RMSNorm without a weight: ``(x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
+    x32 = op.cast(t, x, FP32)
+    return op.cast(t, op.mul(t, x32, _deviation(t, x32, shape.rows), "normalised", x.dims), x.width)
+
+
+def layer_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """``nn.LayerNorm``, one fused operator."""
     o = c.options
-    w = t.parameter(f"{name}.weight", width, o.width, o.base_trained)
-    bias = t.parameter(f"{name}.bias", width, o.width, o.base_trained)
-    return op.layer_norm(t, x, w, bias, rows)
+    w = t.parameter(f"{name}.weight", shape.weight, o.width, o.base_trained)
+    shift = t.parameter(f"{name}.bias", shape.weight, o.width, o.base_trained) if bias else None
+    return op.layer_norm(t, x, w, shift, shape.rows)
 
 
-NORMS = {"rms_norm": rms_norm, "layer_norm": layer_norm}
+def plain_layer_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """``F.layer_norm`` without weights, in fp32."""
+    x32 = op.cast(t, x, FP32)
+    return op.cast(t, op.layer_norm(t, x32, None, None, shape.rows), x.width)
+
+
+def cohere_layer_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """LayerNorm written out: ``(weight32 * (x32 - mean) * rsqrt(variance + eps)).to(dtype)``."""
+    w = _weight(t, c, name, shape.weight)
+    x32 = op.cast(t, x, FP32)
+    mean = op.mean(t, x32, shape.rows)
+    variance = op.mean(t, op.power(t, op.sub(t, x32, mean, "centred")), mean.dims)
+    centred = op.sub(t, x32, mean, "centred")
+    deviation = op.pointwise(t, "rsqrt", op.shift(t, variance), "1/deviation", saves="output")
+    y32 = op.mul(t, centred, deviation, "normalised", x.dims)
+    out = op.cast(t, op.mul(t, op.copy_of_weight(t, w, FP32), y32, "norm output", x.dims), x.width)
+    t.use(mean, variance)
+    return out
+
+
+Write = Callable[[Tape, Context, Tensor, str, Shape, bool], Tensor]
+NORMS: dict[str, Write] = {
+    "rms_norm": rms_norm,
+    "rms_norm_fp32": rms_norm_fp32,
+    "gemma_rms_norm": gemma_rms_norm,
+    "plain_rms_norm": plain_rms_norm,
+    "layer_norm": layer_norm,
+    "plain_layer_norm": plain_layer_norm,
+    "cohere_layer_norm": cohere_layer_norm,
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.importers.config_reader import Config
-from memgui.importers.families.llama import llama, qwen3
+from memgui.importers.families.llama import FACTORS, llama, qwen3
 from memgui.importers.families.parts import (
     dimensions,
     dropouts,
@@ -25,27 +25,43 @@ from memgui.importers.families.registry import Fields, family
 def mixtral(c: Config) -> Fields:
     """Every layer's feed-forward is experts of ``intermediate_size``."""
     fields = llama(c)
-    return {**fields, **window_everywhere(c), **experts(c, fields["intermediate_size"])}
+    return {
+        **fields,
+        **window_everywhere(c),
+        **experts(c, fields["intermediate_size"]),
+        "norm_topk_prob": True,
+    }
 
 
 @family("phimoe")
 def phimoe(c: Config) -> Fields:
     """Mixtral with LayerNorms and biases in attention and head."""
-    return {**mixtral(c), "norm": "layer_norm", "lm_head_bias": c.flag("lm_head_bias", default=False)}
+    return {
+        **mixtral(c),
+        "norm": "layer_norm",
+        "lm_head_bias": c.flag("lm_head_bias", default=False),
+        "router_scoring": "sparsemixer",
+        "norm_topk_prob": False,
+    }
 
 
 @family("olmoe")
 def olmoe(c: Config) -> Fields:
     """Norms over all queries and all keys; every layer has experts of ``intermediate_size``."""
     fields = llama(c)
-    return {**fields, **experts(c, fields["intermediate_size"]), "qk_norm": "full"}
+    return {**fields, **experts(c, fields["intermediate_size"]), **cast_back(c), "qk_norm": "full"}
 
 
 @family("granitemoe")
 def granitemoe(c: Config) -> Fields:
     """Granite; every layer has experts of ``intermediate_size``."""
     fields = llama(c)
-    return {**fields, **experts(c, fields["intermediate_size"])}
+    return {
+        **fields,
+        **FACTORS,
+        **experts(c, fields["intermediate_size"]),
+        "router_scoring": "topk_softmax_fp32",
+    }
 
 
 @family("minimax_m2")
@@ -59,6 +75,24 @@ def minimax_m2(c: Config) -> Fields:
         **({"rotary_dim": part} if part else {}),
         "qk_norm": "full" if c.flag("use_qk_norm", default=True) else "none",
         "router_correction_bias": True,
+        "router_scoring": "sigmoid",
+        "norm_topk_prob": True,
+    }
+
+
+def cast_back(c: Config) -> Fields:
+    """Weights of experts go back to the router's format; ``norm_topk_prob`` says whether they add up to 1."""
+    return {"norm_topk_prob": c.flag("norm_topk_prob", default=False), "router_casts_back": True}
+
+
+def by_sigmoids(c: Config) -> Fields:
+    """DeepSeek-V3's router: in fp32, sigmoids with a balance that is a buffer, a factor on the weights."""
+    return {
+        "router_scoring": "sigmoid",
+        "router_in_fp32": True,
+        "router_correction_bias": True,
+        "norm_topk_prob": c.flag("norm_topk_prob", default=True),
+        "routed_scaling": True,
     }
 
 
@@ -82,6 +116,7 @@ def qwen2_moe(c: Config) -> Fields:
     return {
         **fields,
         **experts(c),
+        **cast_back(c),
         **shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True),
         **sparse_by_step(c, layers),
         **({"sliding_window": window, **mixers(stated or computed)} if on and window else {}),
@@ -94,7 +129,7 @@ def qwen2_moe(c: Config) -> Fields:
 def qwen3_moe(c: Config) -> Fields:
     """Qwen 3 with routed experts."""
     fields = qwen3(c)
-    return {**fields, **experts(c), **sparse_by_step(c, fields["num_hidden_layers"])}
+    return {**fields, **experts(c), **cast_back(c), **sparse_by_step(c, fields["num_hidden_layers"])}
 
 
 def first_dense(c: Config, layers: int, dense: int) -> Fields:
@@ -115,8 +150,8 @@ def glm4_moe(c: Config) -> Fields:
         **first_dense(c, fields["num_hidden_layers"], c.count("first_k_dense_replace")),
         **rotary(c, fields["head_dim"], 0.5),
         "attention_output_bias": False,
+        **by_sigmoids(c),
         "qk_norm": "head" if c.flag("use_qk_norm", default=False) else "none",
-        "router_correction_bias": True,
     }
 
 
@@ -131,9 +166,12 @@ def gpt_oss(c: Config) -> Fields:
         "norm": "rms_norm_fp32",
         "hidden_act": "swiglu_clamped",
         "attention_sinks": True,
+        "sdpa": False,
         "softmax_in_fp32": False,
-        "mlp_bias": True,
+        "rotary_style": "quarters",
+        "router_scoring": "topk_softmax",
         "router_bias": True,
+        "expert_bias": True,
     }
 
 
@@ -148,17 +186,28 @@ def llama4(c: Config) -> Fields:
     rotated = c.counts("no_rope_layers") or tuple(
         int(not last) for last in every(c.count("no_rope_layer_interval", default=4), layers)
     )
-    computed = ["chunked_attention" if chunk and one else "full_attention" for one in rotated[:layers]]
+    stated = stated_layers(c, "layer_types", layers)
+    computed = [
+        ("chunked_attention" if chunk else "full_attention") if one else "unrotated_attention"
+        for one in rotated[:layers]
+    ]
     return {
         **fields,
         **experts(c, width),
         **shared_experts(1, width),
         **feed_forwards([i in sparse for i in range(layers)]),
-        **mixers(stated_layers(c, "layer_types", layers) or computed),
+        **mixers(
+            [
+                one if one == "chunked_attention" else other
+                for one, other in zip(stated or computed, computed, strict=True)
+            ]
+        ),
         "attention_chunk_size": chunk,
         "intermediate_size": c.count("intermediate_size_mlp", default=width),
         "softmax_in_fp32": False,
         "qk_norm": "plain" if c.flag("use_qk_norm", default=True) else "none",
+        "rotary_style": "complex",
+        "expert_layout": "every_token",
     }
 
 
@@ -180,4 +229,7 @@ def dbrx(c: Config) -> Fields:
         "norm": "layer_norm",
         "norm_bias": False,
         "fused_qkv": True,
+        "router_scoring": "softmax_own",
+        "norm_topk_prob": feed_forward.number_or_none("moe_normalize_expert_weights") is not None,
+        "expert_layout": "looped",
     }

@@ -17,19 +17,26 @@ def falcon(c: Config) -> Fields:
     parallel = c.flag("parallel_attn", default=True)
     norms = c.count_or_none("num_ln_in_parallel_attn") or (2 if grouped else 1)
     bias = c.flag("bias", default=False)
+    alibi = c.flag("alibi", default=False)
+    together = grouped or parallel
     return {
         **fields,
-        **dropouts(c, "attention", "hidden"),
+        **dropouts(c, *(("attention", "hidden") if alibi or not together else ("hidden",))),
         "num_key_value_heads": fields["num_key_value_heads"] if grouped else 1 if one else heads,
         "cached_key_value_heads": heads if grouped else None,
         "intermediate_size": ffn_width(c, fields),
         "hidden_act": activation(c, "gelu"),
         "gated_mlp": False,
         "norm": "layer_norm",
-        "position_embedding": "alibi" if c.flag("alibi", default=False) else "rope",
-        "parallel_block": ("two_norms" if norms == 2 else "one_norm") if grouped or parallel else "none",
+        "position_embedding": "alibi" if alibi else "rope",
+        "parallel_block": ("two_norms" if norms == 2 else "one_norm") if together else "none",
+        "joined_branches": together,
         "fused_qkv": True,
+        "fused_qkv_split": "indexed" if grouped or one else "slices",
+        "explicit_mask": True,
+        "repeats_key_values": False,
         "softmax_in_fp32": False,
+        "score_scaling": "in_place",
         "attention_bias": bias,
         "attention_output_bias": bias,
         "mlp_bias": bias,
@@ -64,6 +71,7 @@ def mpt(c: Config) -> Fields:
         "norm_bias": False,
         "position_embedding": "alibi",
         "fused_qkv": True,
+        "sdpa": False,
         "dropouts": ("attention", "hidden"),
         "attention_dropout": dropout,
         "hidden_dropout": dropout,

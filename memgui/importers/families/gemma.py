@@ -11,7 +11,7 @@ from memgui.importers.families.registry import Fields, family
 @family("gemma")
 def gemma(c: Config) -> Fields:
     """Llama with Gemma's norm."""
-    return {**llama(c), "norm": "gemma_rms_norm"}
+    return {**llama(c), "norm": "gemma_rms_norm", "embedding_scaling": "buffer"}
 
 
 @family("gemma2")
@@ -22,6 +22,7 @@ def gemma2(c: Config) -> Fields:
         **fields,
         **window_by_layers(c, fields["num_hidden_layers"], 2),
         "norm_placement": "sandwich",
+        "sdpa": False,
         "attn_logit_softcapping": c.number_or_none("attn_logit_softcapping"),
         "final_logit_softcapping": c.number_or_none("final_logit_softcapping"),
     }
@@ -31,4 +32,10 @@ def gemma2(c: Config) -> Fields:
 def gemma3(c: Config) -> Fields:
     """Norms on each query and key head instead of caps; a window in five of six layers."""
     fields = gemma2(c)
-    return {**fields, **window_by_layers(c, fields["num_hidden_layers"], 6), "qk_norm": "head"}
+    return {
+        **fields,
+        **window_by_layers(c, fields["num_hidden_layers"], 6),
+        "sdpa": True,
+        "rotary_per_layer_type": True,
+        "qk_norm": "head",
+    }

@@ -11,6 +11,7 @@ from memgui.importers.families.parts import (
     ffn_width,
     mixers,
     rotary,
+    unrotated_beyond_windows,
     window_by_layers,
     window_size,
 )
@@ -87,6 +88,9 @@ def gptj(c: Config) -> Fields:
         "attention_bias": False,
         "attention_output_bias": False,
         "rotary_dim": c.count_or_none("rotary_dim"),
+        "rotary_style": "pairs_part_by_token",
+        "scores_in_fp32": True,
+        "softmax_in_fp32": False,
         "parallel_block": "one_norm",
         "lm_head_bias": True,
     }
@@ -102,6 +106,10 @@ def gpt_neo(c: Config) -> Fields:
         **fields,
         "attention_bias": False,
         "position_embedding": "learned",
+        "sdpa": False,
+        "scores_in_fp32": True,
+        "softmax_in_fp32": False,
+        "score_scaling": "none",
         **({"sliding_window": window, **mixers(layers)} if "sliding_attention" in layers else {}),
     }
 
@@ -159,6 +167,9 @@ def bloom(c: Config) -> Fields:
         "position_embedding": "alibi",
         "embedding_norm": True,
         "fused_qkv": True,
+        "fused_qkv_split": "slices",
+        "sdpa": False,
+        "score_scaling": "fused",
     }
 
 
@@ -225,6 +236,9 @@ def cohere(c: Config) -> Fields:
         "attention_output_bias": bias,
         "qk_norm": "per_head" if c.flag("use_qk_norm", default=False) else "none",
         "parallel_block": "one_norm",
+        "residual_first": True,
+        "rotary_style": "pairs_fp32",
+        "logit_scaling": True,
     }
 
 
@@ -232,4 +246,5 @@ def cohere(c: Config) -> Fields:
 def cohere2(c: Config) -> Fields:
     """Command R7B: Cohere's parallel layers, with a window in three of four."""
     fields = cohere(c)
-    return {**fields, **window_by_layers(c, fields["num_hidden_layers"], 4), "qk_norm": "none"}
+    windows = window_by_layers(c, fields["num_hidden_layers"], 4)
+    return {**fields, **unrotated_beyond_windows(windows), "qk_norm": "none"}

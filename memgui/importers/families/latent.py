@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.importers.config_reader import Config
-from memgui.importers.families.experts import first_dense
+from memgui.importers.families.experts import by_sigmoids, first_dense
 from memgui.importers.families.llama import llama
 from memgui.importers.families.parts import experts, mixers, rhythm, shared_experts, stated_layers
 from memgui.importers.families.registry import Fields, family
@@ -39,6 +39,9 @@ def deepseek_v2(c: Config) -> Fields:
         **experts(c),
         **shared_experts(number, c.count("moe_intermediate_size")),
         **first_dense(c, fields["num_hidden_layers"], c.count("first_k_dense_replace")),
+        "rotary_style": "complex",
+        "router_in_fp32": True,
+        "routed_scaling": True,
     }
 
 
@@ -46,7 +49,8 @@ def deepseek_v2(c: Config) -> Fields:
 def deepseek_v3(c: Config) -> Fields:
     """DeepSeek-V2 with a balance in the router that is a buffer."""
     _leave_out_further_tokens(c)
-    return {**deepseek_v2(c), "router_correction_bias": True}
+    pairs = c.flag("rope_interleave", default=True)
+    return {**deepseek_v2(c), **by_sigmoids(c), "rotary_style": "pairs_quarters" if pairs else "half"}
 
 
 def _leave_out_further_tokens(c: Config) -> None:

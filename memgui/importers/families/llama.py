@@ -75,14 +75,20 @@ def phi3(c: Config) -> Fields:
         **dropouts(c, "attention", "hidden"),
         **window_everywhere(c),
         "fused_qkv": True,
+        "fused_qkv_split": "slices",
         "fused_gate_up": True,
+        "rotary_style": "part",
     }
+
+
+FACTORS: Fields = {"embedding_scaling": "number", "residual_scaling": True, "logit_scaling": True}
+"""Granite's fixed factors on embedding, residual branches and logits."""
 
 
 @family("granite")
 def granite(c: Config) -> Fields:
     """Llama with fixed factors on embedding, scores, residuals and logits."""
-    return llama(c)
+    return {**llama(c), **FACTORS}
 
 
 @family("olmo")
@@ -120,6 +126,7 @@ def glm(c: Config) -> Fields:
         **rotary(c, fields["head_dim"], 0.5),
         "attention_output_bias": False,
         "fused_gate_up": True,
+        "rotary_style": "pairs_part",
     }
 
 

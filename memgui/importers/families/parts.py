@@ -209,6 +209,13 @@ def window_by_layers(c: Config, layers: int, period: int) -> Fields:
     return {"sliding_window": window, **mixers(stated or computed)} if window else {}
 
 
+def unrotated_beyond_windows(fields: Fields) -> Fields:
+    """Layers without a window have no rotary positions either."""
+    kinds = fields.get("layer_types", ())
+    unrotated = tuple("unrotated_attention" if kind == "full_attention" else kind for kind in kinds)
+    return {**fields, "layer_types": unrotated} if kinds else fields
+
+
 def window_behind_switch(c: Config, layers: int) -> Fields:
     """Qwen 2 and 3: ``use_sliding_window`` turns windows on, for the layers from ``max_window_layers`` on."""
     on = c.flag("use_sliding_window", default=False)

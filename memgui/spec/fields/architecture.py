@@ -48,21 +48,6 @@ def _two_stacks(scenario: Scenario) -> bool:
     return scenario.model.num_encoder_layers > 0
 
 
-ATTENTION: tuple[Field, ...] = (
-    flag(
-        "softmax_in_fp32",
-        QT_TRANSLATE_NOOP("fields", "Softmax in fp32"),
-        QT_TRANSLATE_NOOP(
-            "fields", "Eager attention computes its probabilities in fp32, then casts them back."
-        ),
-    ),
-    flag(
-        "query_scaling",
-        QT_TRANSLATE_NOOP("fields", "Scaled queries"),
-        QT_TRANSLATE_NOOP("fields", "Queries are scaled before attention instead of the scores within it."),
-    ),
-)
-
 EXPERTS: tuple[Field, ...] = (
     size(
         "num_experts",
@@ -387,4 +372,4 @@ TWO_STACKS: tuple[Field, ...] = (
     ),
 )
 
-FIELDS: tuple[Field, ...] = (*ATTENTION, *EXPERTS, *LATENT, *STATE_SPACE, *RECURRENT, *ENCODER, *TWO_STACKS)
+FIELDS: tuple[Field, ...] = (*EXPERTS, *LATENT, *STATE_SPACE, *RECURRENT, *ENCODER, *TWO_STACKS)

@@ -120,6 +120,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm")),
         Choice("cohere_layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm (Cohere)")),
         Choice("plain_layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm without weights")),
+        Choice("plain_rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm without weights")),
     ),
     flag(
         "norm_bias",
@@ -315,6 +316,7 @@ FIELDS: tuple[Field, ...] = (
             Choice("full_attention", QT_TRANSLATE_NOOP("fields", "full attention")),
             Choice("sliding_attention", QT_TRANSLATE_NOOP("fields", "sliding window")),
             Choice("chunked_attention", QT_TRANSLATE_NOOP("fields", "attention in chunks")),
+            Choice("unrotated_attention", QT_TRANSLATE_NOOP("fields", "full attention, not rotated")),
             Choice("indexed_attention", QT_TRANSLATE_NOOP("fields", "attention with an indexer")),
             Choice("shared_indexed_attention", QT_TRANSLATE_NOOP("fields", "attention, indexer shared")),
             Choice("mamba", "Mamba"),

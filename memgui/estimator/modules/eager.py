@@ -1,0 +1,70 @@
+"""Eager attention: scores, probabilities and output as each family writes them in Python."""
+
+from __future__ import annotations
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.heads import batched, every_head
+from memgui.estimator.modules.reach import Reach
+from memgui.estimator.tape import NEW, Tape, Tensor
+
+FP32 = 4
+INT64 = 8
+
+
+def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach) -> Tensor:
+    """``softmax(q @ k.T * scale + mask) @ v``, ready for the output projection."""
+    m = c.model
+    if m.repeats_key_values:
+        k, v = every_head(t, c, k), every_head(t, c, v)
+    weights = _scores(t, c, q, k)
+    mask = c.masks.get(reach.name)
+    if mask is not None:
+        weights = op.add_broadcast(t, weights, mask, "scores")
+    if m.attention_sinks:
+        probabilities = _with_sinks(t, c, weights)
+    else:
+        probabilities = op.softmax(t, weights, FP32 if m.softmax_in_fp32 else 0)
+    probabilities = op.cast(t, probabilities, q.width if m.softmax_in_fp32 else v.width)
+    t.use(weights)
+    probabilities = op.dropout(t, probabilities, c.options.attention_dropout)
+    width = c.options.autocast or v.width
+    probabilities, values = op.cast(t, probabilities, width), op.cast(t, v, width)
+    values = batched(t, c, values)
+    out = op.matmul(t, probabilities, values, "attention output", (*c.rows, "a", v.dims[-1]))
+    t.use(k, v)
+    t.hold(probabilities)
+    return op.clone(t, out, "attention output")
+
+
+def _scores(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
+    """``q @ k.T``, scaled (and capped)."""
+    m = c.model
+    dims = ("b", "a", c.queries, c.keys)
+    width = c.options.autocast or (FP32 if m.scores_in_fp32 else q.width)
+    q, k = op.cast(t, q, width), op.cast(t, k, width)
+    scores = op.matmul(t, batched(t, c, q), batched(t, c, k), "scores", dims)
+    if m.score_scaling == "in_place":
+        scores = op.scale_in_place(t, scores)
+    elif m.score_scaling == "after":
+        scores = op.scale(t, scores)
+    return scores if m.attn_logit_softcapping is None else op.soft_cap(t, scores)
+
+
+def _with_sinks(t: Tape, c: Context, scores: Tensor) -> Tensor:
+    """gpt-oss: each head's sink is one more score; the largest of each row is taken off before softmax."""
+    o = c.options
+    one_more = {"s": "s1", "t": "ts"}[c.keys]
+    sinks = t.parameter("sinks", ("a",), o.width, o.base_trained)
+    dims = (*scores.dims[:-1], one_more)
+    joined = t.tensor("scores", dims, max(scores.width, sinks.width), scores.grad or sinks.grad)
+    back = tuple((x, NEW) for x in (scores, sinks) if x.grad)
+    t.record("cat", (scores, sinks), joined, (), back)
+    highest = t.tensor("highest score", (*scores.dims[:-1], 1), joined.width, joined.grad)
+    at = t.tensor("where", highest.dims, INT64)
+    saves = (at,) if joined.grad else ()
+    t.run("max", (joined,), (highest, at), saves, ((joined, NEW),) if joined.grad else ())
+    lowered = op.sub(t, joined, highest, "scores")
+    probabilities = op.softmax(t, lowered, lowered.width)
+    t.use(joined, lowered)
+    return op.piece(t, probabilities, "probabilities", scores.dims)

@@ -1,0 +1,57 @@
+"""Multi-head latent attention: keys and values from one compressed, cached latent (DeepSeek)."""
+
+from __future__ import annotations
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.attention import cached
+from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.kernels import attend
+from memgui.estimator.modules.norm import norm
+from memgui.estimator.modules.projection import projection
+from memgui.estimator.modules.reach import FULL, Reach
+from memgui.estimator.modules.rotary import rotate
+from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
+
+
+def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
+    """Attention whose cache holds the latent and one rotated key for all heads."""
+    m, o = c.model, c.options
+    t.part = "attention"
+    q = _queries(t, c, x)
+    unrotated, turned = op.split(t, q, ("q", "q"), ((*c.rows, "a", "dp"), (*c.rows, "a", "p")))
+    both: Dims = ("lp",)
+    packed = projection(t, c, x, "attention.kv_a", "latent and key", both, ("h",), bias=m.attention_bias)
+    latent, key = op.split(t, packed, ("latent", "rotated key"), ((*c.rows, "lk"), (*c.rows, 1, "p")))
+    latent = norm(t, c, latent, "kv_a_layernorm", part="qk_norm")
+    turned, key = rotate(t, c, reach, turned, key)
+    if o.cache:
+        latent, key = cached(t, c, latent, reach), cached(t, c, key, reach)
+    queries = op.cat(t, (unrotated, turned), "q", (*c.rows, "a", "d"))
+    keys, values = _expanded(t, c, latent, key)
+    y = attend(t, c, queries, keys, values, reach)
+    y = projection(
+        t, c, y, "attention.o", "output", ("h",), ("a", "dv"), bias=m.attention_output_bias, cut="row"
+    )
+    t.use(q, packed, latent, key, queries, keys, values, x)
+    return op.dropout(t, y, o.hidden_dropout)
+
+
+def _queries(t: Tape, c: Context, x: Tensor) -> Tensor:
+    m = c.model
+    if m.q_lora_rank is None:
+        return projection(t, c, x, "attention.q", "q", ("a", "d"), ("h",))
+    narrow = projection(t, c, x, "attention.q_a", "query latent", ("lq",), ("h",), bias=m.attention_bias)
+    narrow = norm(t, c, narrow, "q_a_layernorm", part="qk_norm")
+    return projection(t, c, narrow, "attention.q_b", "q", ("a", "d"), ("lq",))
+
+
+def _expanded(t: Tape, c: Context, latent: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    """Keys and values of every head; the rotated part of all keys is the same."""
+    rows: Dims = ("b", c.keys)
+    expanded = projection(t, c, latent, "attention.kv_b", "keys and values", ("a", "nv"), ("lk",))
+    unrotated, values = op.split(t, expanded, ("k", "v"), ((*rows, "a", "dp"), (*rows, "a", "dv")))
+    keys = t.tensor("k", (*rows, "a", "d"), expanded.width, unrotated.grad or key.grad)
+    keys.layout = BY_HEAD
+    back = tuple((one, NEW) for one in (unrotated, key) if one.grad)
+    t.record("copy_", (unrotated, key), keys, (), back, None, (keys.coefficient, keys.monomial))
+    return keys, values

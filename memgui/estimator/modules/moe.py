@@ -1,0 +1,216 @@
+"""Mixtures of experts: routed experts as grouped products, shared experts beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.mlp import ACTIVATIONS, mlp
+from memgui.estimator.modules.projection import projection
+from memgui.estimator.modules.routers import logits, route
+from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
+
+INT32 = 4
+INT64 = 8
+FP32 = 4
+
+
+def sparse(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Each token through its experts, and through the shared ones where there are any."""
+    m, o = c.model, c.options
+    t.part = "experts"
+    if m.shared_expert_gate:  # Qwen: the shared expert comes first
+        beside = _gated_shared(t, c, x, shared(t, c, x))
+        y = EXPERTS[m.expert_layout](t, c, x)
+        y = op.add(t, y, beside)
+        t.use(beside)
+    else:
+        y = EXPERTS[m.expert_layout](t, c, x)
+        if m.n_shared_experts:
+            y = op.add(t, y, shared(t, c, x))
+    t.use(x)
+    return op.dropout(t, y, o.hidden_dropout)
+
+
+def shared(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """The experts that every token goes through, as one feed-forward."""
+    before = t.part
+    y = mlp(t, c, x, "w", "shared_experts")
+    t.part = before
+    return y
+
+
+def _gated_shared(t: Tape, c: Context, x: Tensor, y: Tensor) -> Tensor:
+    before, t.part = t.part, "router"
+    gate = projection(t, c, x, "shared_expert_gate", "gate", (1,), ("h",))
+    gate = op.pointwise(t, "sigmoid", gate, "gate", saves="output")
+    t.part = "shared_experts"
+    out = op.mul(t, gate, y, "shared experts", y.dims)
+    t.part = before
+    return out
+
+
+# -- experts as grouped products -------------------------------------------------------------------
+
+
+def grouped(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Tokens sorted by expert, one grouped product over all experts for each projection.
+
+    ``rows`` is one for each token and expert of it: however tokens are routed, their number is the same.
+    """
+    m = c.model
+    weights, indices = route(t, c, x)
+    rows: Dims = (*c.rows, "T")
+    ordered = t.tensor("experts in order", rows, INT64)
+    order = t.tensor("order", rows, INT64)
+    t.run("sort", (indices,), (ordered, order), (), ())
+    tokens = t.tensor("tokens in order", rows, INT64)
+    t.run("floor_divide", (order,), (tokens,), (), ())
+    selected = op.index(t, x, tokens, "tokens by expert", (*rows, "h"))
+    weights = op.index(t, weights, order, "router weights", rows)
+    offsets = t.tensor("offsets", ("E",), INT32)
+    t.run("cumsum", (ordered,), (offsets,), (), ())
+    both = _product(t, c, selected, "experts.gate_up_proj", (2, "m"), ("h",), offsets, ordered, rows)
+    product = GATES[m.hidden_act](t, both, (*rows, "m"))
+    down = _product(t, c, product, "experts.down_proj", ("h",), ("m",), offsets, ordered, rows)
+    weighted = op.mul(t, down, weights, "weighted", down.dims)
+    back = t.tensor("order back", rows, INT64)
+    t.run("empty_like", (order,), (back,), (), ())
+    weighted = op.index(t, weighted, back, "weighted", down.dims)
+    y = t.tensor("routed", c.hidden, weighted.width, weighted.grad)
+    t.record("sum", (weighted,), y, (), ((weighted, NEW),))
+    t.use(weighted, down, selected, weights, ordered, order, back, offsets)
+    return op.cast(t, y, x.width)
+
+
+def _product(
+    t: Tape,
+    c: Context,
+    x: Tensor,
+    name: str,
+    out: Dims,
+    wide: Dims,
+    offsets: Tensor,
+    ordered: Tensor,
+    rows: Dims,
+) -> Tensor:
+    """``grouped_mm``, which autocast does not reach; a bias is added in place, one row for each token."""
+    o = c.options
+    w = t.parameter(f"{name}.weight", ("E", *out, *wide), o.width, o.base_trained, "expert")
+    shift = None
+    if c.model.expert_bias:
+        shift = t.parameter(f"{name}.bias", ("E", *out), o.width, o.base_trained, "expert")
+    x = op.cast(t, x, w.width)
+    y = t.tensor(name, (*rows, *out), w.width, x.grad or w.grad)
+    saves, back = op.product(x, w)
+    if w.width < FP32:  # the kernel keeps the offsets; what stands in for it in fp32 does not
+        saves = (*saves, offsets)
+    t.record("_grouped_mm", (x, w, offsets), y, saves, back)
+    if shift is None:
+        return y
+    added = op.index(t, shift, ordered, "bias", y.dims)
+    return op.add_in_place(t, y, added)
+
+
+def _halves(t: Tape, both: Tensor, inner: Dims) -> tuple[Tensor, Tensor]:
+    gate, up = op.split(t, both, ("gate", "up"), (inner, inner))
+    return gate, up
+
+
+def _activated(activation: str) -> Callable[[Tape, Tensor, Dims], Tensor]:
+    activate = ACTIVATIONS[activation]
+
+    def gated(t: Tape, both: Tensor, inner: Dims) -> Tensor:
+        """``act(gate) * up`` of one projection's halves."""
+        gate, up = _halves(t, both, inner)
+        return op.mul(t, activate(t, gate), up, "product", inner)
+
+    return gated
+
+
+def clamped_swiglu(t: Tape, both: Tensor, inner: Dims) -> Tensor:
+    """gpt-oss: ``(up + 1) * gate * sigmoid(a * gate)`` with gate and up clamped."""
+    gate, up = _halves(t, both, inner)
+    gate = op.pointwise(t, "clamp", gate, "gate, clamped", saves="input")
+    up = op.pointwise(t, "clamp", up, "up, clamped", saves="input")
+    opened = op.pointwise(t, "sigmoid", op.scale(t, gate), "sigmoid", saves="output")
+    product = op.mul(t, gate, opened, "gate", inner)
+    one = op.shift(t, up)
+    one.name = "up + 1"
+    return op.mul(t, one, product, "product", inner)
+
+
+GATES: dict[str, Callable[[Tape, Tensor, Dims], Tensor]] = {
+    **{name: _activated(name) for name in ACTIVATIONS},
+    "swiglu_clamped": clamped_swiglu,
+}
+"""How experts gate, by activation."""
+
+
+# -- experts written otherwise ---------------------------------------------------------------------
+
+
+def every_token(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Llama 4: every expert gets every token, weighed by a score that is 0 for most of them."""
+    m, o = c.model, c.options
+    before, t.part = t.part, "router"
+    scores = logits(t, c, x)
+    indices = t.tensor("experts of each token", (*c.rows, "T"), INT64)
+    values = t.tensor("highest scores", (*c.rows, "T"), scores.width, scores.grad)
+    saves = (indices,) if scores.grad else ()
+    t.run("topk", (scores,), (values, indices), saves, ((scores, NEW),) if scores.grad else ())
+    placed = t.tensor("scores", scores.dims, scores.width, scores.grad)
+    t.record("scatter_", (values, indices), placed, (indices,), ((values, NEW),))
+    placed32 = op.cast(t, placed, FP32)
+    opened = op.pointwise(t, "sigmoid", placed32, "scores", saves="output")
+    weights = op.clone(t, op.cast(t, opened, scores.width))
+    t.part = before
+    rows: Dims = ("E", *c.rows)
+    repeated = op.clone(t, x, "tokens for every expert", (*rows, "h"))
+    routed = op.mul(t, repeated, weights, "routed in", (*rows, "h"))
+    gate_up = t.parameter("experts.gate_up_proj", ("E", 2, "m", "h"), o.width, o.base_trained, "expert")
+    down = t.parameter("experts.down_proj", ("E", "h", "m"), o.width, o.base_trained, "expert")
+    both = op.linear(t, routed, gate_up, None, "gate and up", (*rows, 2, "m"), "bmm")
+    gate, up = _halves(t, both, (*rows, "m"))
+    product = op.mul(t, up, ACTIVATIONS[m.hidden_act](t, gate), "product", (*rows, "m"))
+    out = op.linear(t, product, down, None, "routed out", (*rows, "h"), "bmm")
+    t.use(gate, up)
+    y = t.tensor("routed", c.hidden, out.width, out.grad)
+    t.record("sum", (out,), y, (), ((out, NEW),))
+    t.use(routed, out)
+    return y
+
+
+def looped(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """DBRX: one expert after the other; together they see each token once for each of its experts."""
+    m, o = c.model, c.options
+    weights, indices = route(t, c, x)
+    rows: Dims = (*c.rows, "T")
+    experts = [
+        t.parameter(f"experts.mlp.{name}", ("E", "m", "h"), o.width, o.base_trained, "expert")
+        for name in ("w1", "v1", "w2")
+    ]
+    tokens, places = t.tensor("tokens", rows, INT64), t.tensor("places", rows, INT64)
+    t.run("where", (indices,), (tokens, places), (), ())
+    selected = op.index(t, x, tokens, "tokens of each expert", (*rows, "h"))
+    gate = _matmul(t, selected, experts[0], "gate", (*rows, "m"))
+    up = _matmul(t, selected, experts[1], "up", (*rows, "m"))
+    product = op.mul(t, ACTIVATIONS[m.hidden_act](t, gate), up, "product", (*rows, "m"))
+    down = _matmul(t, product, experts[2], "down", (*rows, "h"))
+    chosen = op.index(t, weights, places, "router weights", rows)
+    weighted = op.mul(t, down, chosen, "weighted", down.dims)
+    y = t.tensor("routed", c.hidden, weighted.width, weighted.grad)
+    return t.record("index_add_", (weighted, tokens), y, (tokens,), ((weighted, NEW),))
+
+
+def _matmul(t: Tape, x: Tensor, w: Parameter, name: str, dims: Dims) -> Tensor:
+    return op.linear(t, x, w, None, name, dims)
+
+
+EXPERTS: dict[str, Callable[[Tape, Context, Tensor], Tensor]] = {
+    "grouped": grouped,
+    "every_token": every_token,
+    "looped": looped,
+}
+"""How routed experts are written, by ``expert_layout``."""

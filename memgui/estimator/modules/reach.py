@@ -1,0 +1,84 @@
+"""What a layer's attention sees: all tokens before, a window or a chunk; masks for it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.context import Context
+from memgui.estimator.tape import Dims, Tape, Tensor
+from memgui.spec.model import ModelSpec
+
+
+class Reach(NamedTuple):
+    """``name`` finds the layer's mask and rotary tables; ``rotated``: it has rotary positions at all."""
+
+    name: str
+    rotated: bool = True
+
+    @property
+    def limited(self) -> bool:
+        """It ends before the first token, so that only as much is cached."""
+        return self.name != "full"
+
+
+FULL = Reach("full")
+SLIDING = Reach("sliding")
+CHUNKED = Reach("chunked")
+UNROTATED = Reach("full", rotated=False)
+
+REACHES = {
+    "full_attention": FULL,
+    "sliding_attention": SLIDING,
+    "chunked_attention": CHUNKED,
+    "unrotated_attention": UNROTATED,
+    "attention_mamba2": FULL,
+    "indexed_attention": FULL,
+    "shared_indexed_attention": FULL,
+}
+"""The reach of each mixer that has attention."""
+
+
+def reaches(model: ModelSpec) -> dict[str, Reach]:
+    """The reaches that ``model`` has, by name."""
+    found: dict[str, Reach] = {}
+    for mixer in model.layer_types or ("full_attention",):
+        reach = REACHES.get(mixer)
+        if reach is not None and (reach.name not in found or reach.rotated):
+            found[reach.name] = reach
+    return found
+
+
+def is_masked(c: Context, reach: Reach) -> bool:
+    """Whether SDPA is given a mask: one for padding, one for a limit that is reached, one in any case."""
+    o = c.options
+    return o.masked or c.model.explicit_mask or (o.windowed and reach.limited)
+
+
+def masks(t: Tape, c: Context, width: int) -> None:
+    """The masks of a prompt: additive ones for eager attention, boolean ones for SDPA where it needs one."""
+    o = c.options
+    eager = o.attention == "eager" and not o.decode
+    rows = "b" if eager or o.masked else 1  # a boolean mask without padding is one for all sequences
+    dims: Dims = (rows, c.queries, c.keys)
+    for name, reach in reaches(c.model).items():
+        if eager or is_masked(c, reach):
+            mask = c.masks[name] = t.tensor("mask", dims, width if eager else 1)
+            t.run("mask", (), (mask,), (), ())
+            t.hand_out(mask)
+
+
+def converted_mask(t: Tape, c: Context, reach: Reach, width: int, keys: int | str) -> Tensor:
+    """The boolean mask as the additive one that a kernel wants, made anew in every layer."""
+    mask = t.tensor("mask in every layer", ("b", c.queries, keys), width)
+    given = c.masks.get(reach.name)
+    t.record("mask", (given,) if given is not None else (), mask, (), ())
+    return mask
+
+
+def alibi(t: Tape, c: Context, dims: Dims, width: int) -> None:
+    """ALiBi's slopes times positions, made once for all layers."""
+    slopes = t.tensor("slopes", dims, op.FP32)
+    t.run("mul", (), (slopes,), (), ())
+    c.alibi = op.cast(t, slopes, width)
+    t.hand_out(c.alibi)

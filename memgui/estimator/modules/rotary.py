@@ -1,0 +1,167 @@
+"""Rotary positions: their tables, and how each family's code turns queries and keys by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.reach import Reach, reaches
+from memgui.estimator.tape import Dims, Tape, Tensor
+
+FP32 = 4
+COMPLEX64 = 8
+INT64 = 8
+
+Tables = tuple[Tensor, ...]
+Turn = Callable[[Tape, Context, Tensor, Tables], Tensor]
+
+
+class Rotation(NamedTuple):
+    """``turn`` rotates a tensor of heads by tables ``width`` wide.
+
+    ``exact``: there is one table, of complex numbers and in fp32 whatever the model is in.
+    """
+
+    turn: Turn
+    width: str = "p"
+    exact: bool = False
+
+
+# -- in the stem ----------------------------------------------------------------------------------
+
+
+def tables(t: Tape, c: Context, width: int) -> None:
+    """Tables of cosines and sines, once per step (in some models once for each reach)."""
+    rotation = ROTATIONS[c.model.rotary_style]
+    positions = t.tensor("position ids", (c.queries,), INT64)
+    t.run("arange", (), (positions,), (), ())
+    t.hand_out(positions)
+    made: Tables = ()
+    for name, reach in reaches(c.model).items():
+        if not reach.rotated:
+            continue
+        if not made or c.model.rotary_per_layer_type:
+            made = _made(t, c, rotation, positions, width)
+            for _ in range(2):  # inv_freq and the copy that rotary schemes with scaling start from
+                t.buffer("inv_freq", ("p",), FP32 // 2)
+        c.rotary[name] = made
+
+
+def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int) -> Tables:
+    dims: Dims = (c.queries, rotation.width)
+    angles = t.tensor("angles", dims, FP32)
+    t.run("cat", (positions,), (angles,), (), ())
+    if rotation.exact:
+        turns = t.tensor("rotary turns", dims, FP32)
+        t.run("polar", (angles,), (turns,), (), ())
+        scaled = t.tensor(turns.name, dims, FP32)
+        t.run("mul", (turns,), (scaled,), (), ())
+        t.use(angles)
+        t.hand_out(scaled)
+        return (scaled,)
+    made = tuple(_table(t, angles, name, width) for name in ("cos", "sin"))
+    t.use(angles)
+    t.hand_out(*made)
+    return made
+
+
+def _table(t: Tape, angles: Tensor, name: str, width: int) -> Tensor:
+    exact = t.tensor(f"rotary {name}", angles.dims, FP32)
+    t.run(name, (angles,), (exact,), (), ())
+    scaled = t.tensor(exact.name, angles.dims, FP32)
+    t.run("mul", (exact,), (scaled,), (), ())
+    return op.cast(t, scaled, width)
+
+
+# -- in a layer -----------------------------------------------------------------------------------
+
+
+def rotate(t: Tape, c: Context, reach: Reach, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """Queries and keys (or what of them is rotated), turned as the model's code does it."""
+    found = c.rotary.get(reach.name)
+    if found is None or not reach.rotated:
+        return tensors
+    turn = ROTATIONS[c.model.rotary_style].turn
+    values = c.sizes.values
+    if turn is _half and tensors[0].dims[-1] == "d" and values["p"] != values["d"]:
+        turn = _part
+    return tuple(turn(t, c, x, found) for x in tensors)
+
+
+def _half(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """Llama: ``x * cos + rotate_half(x) * sin``."""
+    cos, sin = found
+    straight = op.mul(t, x, cos, x.name, x.dims)
+    crossed = op.mul(t, op.rotate_half(t, x), sin, x.name, x.dims)
+    return op.add(t, straight, crossed, x.name)
+
+
+def _part(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """NeoX, Phi: the first part of each head as Llama does, then both parts put together again."""
+    turned = op.piece(t, x, x.name, (*x.dims[:-1], "p"))
+    rest = op.piece(t, x, x.name, (*x.dims[:-1], "dp"))
+    return op.cat(t, (_half(t, c, turned, found), rest), x.name, x.dims)
+
+
+def _part_of_pairs(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """GLM: neighbours are turned together; the tables are written out for that in every layer."""
+    return _part(t, c, x, tuple(_written_out(t, table) for table in found))
+
+
+def _part_of_pairs_by_token(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """GPT-J: as GLM, but before heads and tokens change places."""
+    y = _part_of_pairs(t, c, x, found)
+    y.layout = x.layout
+    return y
+
+
+def _written_out(t: Tape, table: Tensor) -> Tensor:
+    out = t.tensor(table.name, (table.dims[0], "p"), table.width)
+    return t.record("repeat_interleave", (table,), out, (), ())
+
+
+def _pairs_in_fp32(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """Cohere: neighbours are turned together, in fp32."""
+    return op.cast(t, _half(t, c, op.cast(t, x, FP32), found), x.width)
+
+
+def _quarters(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """gpt-oss: four products of half a head each, put together."""
+    half = (*x.dims[:-1], "p2")
+    return _of_quarters(t, x, op.split(t, x, (x.name, x.name), (half, half)), found)
+
+
+def _quarters_of_pairs(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """DeepSeek-V3: the same, of every second element each."""
+    half = (*x.dims[:-1], "p2")
+    return _of_quarters(t, x, (op.piece(t, x, x.name, half), op.piece(t, x, x.name, half)), found)
+
+
+def _of_quarters(t: Tape, x: Tensor, halves: tuple[Tensor, ...], found: Tables) -> Tensor:
+    (first, second), (cos, sin) = halves, found
+    half = first.dims
+    one = op.minus(t, op.mul(t, first, cos, x.name, half), op.mul(t, second, sin, x.name, half))
+    other = op.add(t, op.mul(t, second, cos, x.name, half), op.mul(t, first, sin, x.name, half), x.name)
+    return op.cat(t, (one, other), x.name, x.dims)
+
+
+def _complex(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """DeepSeek-V2, Llama 4: neighbours are one complex number, in fp32."""
+    x32 = op.cast(t, x, FP32)
+    y32 = op.mul(t, x32, found[0], x.name, x.dims)
+    return op.cast(t, y32, x.width)
+
+
+ROTATIONS = {
+    "half": Rotation(_half),
+    "part": Rotation(_part),
+    "pairs_part": Rotation(_part_of_pairs),
+    "pairs_part_by_token": Rotation(_part_of_pairs_by_token),
+    "pairs_fp32": Rotation(_pairs_in_fp32),
+    "quarters": Rotation(_quarters, "p2"),
+    "pairs_quarters": Rotation(_quarters_of_pairs),
+    "complex": Rotation(_complex, exact=True),
+}
+"""How rotations are written, by ``rotary_style``."""

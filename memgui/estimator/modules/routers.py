@@ -1,0 +1,158 @@
+"""Routers: how each family gives every token its experts and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.context import Context
+from memgui.estimator.tape import NEW, Dims, Tape, Tensor
+
+FP32 = 4
+INT64 = 8
+
+Routed = tuple[Tensor, Tensor]
+"""Weights and indices of each token's experts: (batch, tokens, experts per token)."""
+
+
+def route(t: Tape, c: Context, x: Tensor) -> Routed:
+    """The experts of each token."""
+    before, t.part = t.part, "router"
+    routed = ROUTERS[c.model.router_scoring](t, c, x)
+    t.part = before
+    return routed
+
+
+def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """A score of every expert for every token."""
+    m, o = c.model, c.options
+    width = FP32 if m.router_in_fp32 else o.width
+    w = t.parameter("router.weight", ("E", "h"), width, o.base_trained)
+    shift = t.parameter("router.bias", ("E",), o.width, o.base_trained) if m.router_bias else None
+    if m.router_in_fp32:
+        x = op.cast(t, x, FP32)
+    return op.linear(t, x, w, shift, "router logits", (*c.rows, "E"))
+
+
+def _chosen(c: Context) -> Dims:
+    return (*c.rows, "T")
+
+
+def top_k(t: Tape, c: Context, x: Tensor) -> Routed:
+    """``torch.topk``: saves the indices."""
+    values = t.tensor("router weights", _chosen(c), x.width, x.grad)
+    indices = t.tensor("experts of each token", values.dims, INT64)
+    saves = (indices,) if x.grad else ()
+    t.run("topk", (x,), (values, indices), saves, ((x, NEW),) if x.grad else ())
+    return values, indices
+
+
+def _gathered(t: Tape, c: Context, x: Tensor, indices: Tensor) -> Tensor:
+    """``x.gather(-1, indices)``: saves the indices."""
+    out = t.tensor("router weights", indices.dims, x.width, x.grad)
+    return t.record("gather", (x, indices), out, (indices,), ((x, NEW),))
+
+
+def _normalised(t: Tape, x: Tensor) -> Tensor:
+    """``x /= x.sum(-1)``: in place, so that a copy of ``x`` is saved beside the sums."""
+    total = t.tensor("sum", (*x.dims[:-1], 1), x.width, x.grad)
+    t.record("sum", (x,), total, (), ((x, NEW),))
+    before = t.tensor(x.name, x.dims, x.width)
+    t.run("clone", (x,), (before,), (), ())
+    out = t.view(x, x.name, x.dims)
+    saves, back = ((before, total), ((x, NEW), (total, NEW))) if x.grad else ((), ())
+    t.run("div_", (x, total), (out,), saves, back)
+    return out
+
+
+def _weighed(t: Tape, c: Context, weights: Tensor, wanted: int) -> Tensor:
+    m = c.model
+    if m.norm_topk_prob:
+        weights = _normalised(t, weights)
+    if m.routed_scaling:
+        weights = op.scale(t, weights)
+    return op.cast(t, weights, wanted) if m.router_casts_back else weights
+
+
+def softmax_first(t: Tape, c: Context, x: Tensor) -> Routed:
+    """Probabilities of all experts in fp32, of which the highest are taken (Mixtral, Qwen, DeepSeek-V2)."""
+    scores = logits(t, c, x)
+    weights, indices = top_k(t, c, op.softmax(t, scores, FP32))
+    return _weighed(t, c, weights, scores.width), indices
+
+
+def softmax_last(t: Tape, c: Context, x: Tensor) -> Routed:
+    """Probabilities of the highest scores (gpt-oss)."""
+    values, indices = top_k(t, c, logits(t, c, x))
+    return op.softmax(t, values, values.width), indices
+
+
+def softmax_last_fp32(t: Tape, c: Context, x: Tensor) -> Routed:
+    """The same in fp32, cast back (Granite)."""
+    values, indices = top_k(t, c, op.cast(t, logits(t, c, x), FP32))
+    return op.cast(t, op.softmax(t, values, FP32), x.width), indices
+
+
+def sigmoid(t: Tape, c: Context, x: Tensor) -> Routed:
+    """Sigmoids, chosen with a correction that is no part of the weights (DeepSeek-V3, GLM 4.5)."""
+    values = op.cast(t, logits(t, c, x), FP32)
+    scores = op.pointwise(t, "sigmoid", values, "router scores", saves="output")
+    indices = t.tensor("experts of each token", _chosen(c), INT64)
+    t.run("topk", (scores,), (indices,), (), (), (scores.coefficient * 3, scores.monomial))
+    weights = _gathered(t, c, scores, indices)
+    return _weighed(t, c, weights, values.width), indices
+
+
+def softmax_own(t: Tape, c: Context, x: Tensor) -> Routed:
+    """Probabilities in the model's format, divided by their norm (DBRX)."""
+    scores = logits(t, c, x)
+    weights, indices = top_k(t, c, op.softmax(t, scores, scores.width))
+    if not c.model.norm_topk_prob:
+        return weights, indices
+    total = t.tensor("norm", (*weights.dims[:-1], 1), weights.width, weights.grad)
+    t.record("linalg_vector_norm", (weights,), total, (weights, total), ((weights, NEW),))
+    out = t.tensor("router weights", weights.dims, weights.width, weights.grad)
+    t.record("div", (weights, total), out, (weights, total), ((weights, NEW), (total, NEW)))
+    return out, indices
+
+
+def sparse_mixer(t: Tape, c: Context, x: Tensor) -> Routed:
+    """Phi-3.5-MoE's sparsemixer: one expert drawn after the other from masked probabilities."""
+    scores = logits(t, c, x)
+    drawn = [_drawn(t, c, scores) for _ in range(2)]
+    weights = t.tensor("router weights", _chosen(c), scores.width, scores.grad)
+    t.record("cat", tuple(one for one, _ in drawn), weights, (), tuple((one, NEW) for one, _ in drawn))
+    indices = t.tensor("experts of each token", weights.dims, INT64)
+    t.run("cat", tuple(at for _, at in drawn), (indices,), (), ())
+    return weights, indices
+
+
+def _drawn(t: Tape, c: Context, scores: Tensor) -> Routed:
+    one: Dims = (*c.rows, 1)
+    mask = t.tensor("mask", scores.dims, 1)
+    t.run("gt", (scores,), (mask,), (), ())
+    masked = t.tensor("masked scores", scores.dims, scores.width, scores.grad)
+    t.record("masked_fill", (scores,), masked, (mask,), ((scores, NEW),))
+    at = t.tensor("expert", one, INT64)
+    t.run("max", (masked,), (at,), (), ())
+    gates = op.softmax(t, masked, masked.width if not t.autocast else 0)
+    chosen = t.tensor("multiplier", one, gates.width, gates.grad)
+    t.record("gather", (gates, at), chosen, (at,), ((gates, NEW),))
+    if not t.training:
+        return chosen, at
+    out = t.tensor("multiplier", one, chosen.width, chosen.grad)
+    saves = (chosen, at, gates)
+    t.record("mul", (scores, chosen, at, gates), out, saves, ((scores, NEW),))
+    return out, at
+
+
+Router = Callable[[Tape, Context, Tensor], Routed]
+ROUTERS: dict[str, Router] = {
+    "softmax": softmax_first,
+    "softmax_own": softmax_own,
+    "topk_softmax": softmax_last,
+    "topk_softmax_fp32": softmax_last_fp32,
+    "sigmoid": sigmoid,
+    "sparsemixer": sparse_mixer,
+}
+"""How routers score, by ``router_scoring``."""

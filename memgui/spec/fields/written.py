@@ -1,0 +1,190 @@
+"""Fields of how a model's code writes what other models write otherwise: same figures, other tensors."""
+
+from __future__ import annotations
+
+from memgui.spec.fields.field import Choice, Field
+from memgui.spec.fields.rows import choice, flag
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+
+def _experts(scenario: Scenario) -> bool:
+    return scenario.model.num_experts > 0
+
+
+ATTENTION: tuple[Field, ...] = (
+    choice(
+        "rotary_style",
+        QT_TRANSLATE_NOOP("fields", "Rotation"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "How the code turns queries and keys by their positions; some ways copy more than others.",
+        ),
+        Choice("half", QT_TRANSLATE_NOOP("fields", "halves (Llama)")),
+        Choice("part", QT_TRANSLATE_NOOP("fields", "halves, put together again (NeoX, Phi)")),
+        Choice("pairs_part", QT_TRANSLATE_NOOP("fields", "pairs, put together again (GLM)")),
+        Choice("pairs_part_by_token", QT_TRANSLATE_NOOP("fields", "pairs, token by token (GPT-J)")),
+        Choice("pairs_fp32", QT_TRANSLATE_NOOP("fields", "pairs in fp32 (Cohere)")),
+        Choice("quarters", QT_TRANSLATE_NOOP("fields", "products of halves (gpt-oss)")),
+        Choice("pairs_quarters", QT_TRANSLATE_NOOP("fields", "products of pairs (DeepSeek-V3)")),
+        Choice("complex", QT_TRANSLATE_NOOP("fields", "complex numbers (DeepSeek-V2, Llama 4)")),
+    ),
+    flag(
+        "rotary_per_layer_type",
+        QT_TRANSLATE_NOOP("fields", "Rotary tables per layer type"),
+        QT_TRANSLATE_NOOP("fields", "Layers with and without a window have rotary tables of their own."),
+    ),
+    choice(
+        "fused_qkv_split",
+        QT_TRANSLATE_NOOP("fields", "Fused QKV taken apart"),
+        QT_TRANSLATE_NOOP(
+            "fields", "How the code takes query, key and value out of their one projection; indexing copies."
+        ),
+        Choice("split", QT_TRANSLATE_NOOP("fields", "split at once")),
+        Choice("slices", QT_TRANSLATE_NOOP("fields", "one slice each")),
+        Choice("indexed", QT_TRANSLATE_NOOP("fields", "key and value indexed")),
+    ),
+    flag(
+        "sdpa",
+        QT_TRANSLATE_NOOP("fields", "SDPA path"),
+        QT_TRANSLATE_NOOP(
+            "fields", "The code can use PyTorch's attention kernels; a model without runs eager attention."
+        ),
+    ),
+    flag(
+        "explicit_mask",
+        QT_TRANSLATE_NOOP("fields", "Mask always given"),
+        QT_TRANSLATE_NOOP(
+            "fields", "The code hands a mask to every layer even where none is needed: no flash attention."
+        ),
+    ),
+    flag(
+        "repeats_key_values",
+        QT_TRANSLATE_NOOP("fields", "Grouped heads known"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Shared keys and values are repeated, or the kernel is told of them; "
+            "else they are spread by the matrix product.",
+        ),
+    ),
+    flag(
+        "softmax_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Softmax in fp32"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Eager attention computes its probabilities in fp32, then casts them back."
+        ),
+    ),
+    flag(
+        "scores_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Scores in fp32"),
+        QT_TRANSLATE_NOOP("fields", "Eager attention multiplies queries and keys in fp32."),
+    ),
+    choice(
+        "score_scaling",
+        QT_TRANSLATE_NOOP("fields", "Score factor"),
+        QT_TRANSLATE_NOOP(
+            "fields", "How eager attention scales its scores; a step of its own holds them twice."
+        ),
+        Choice("after", QT_TRANSLATE_NOOP("fields", "a step of its own")),
+        Choice("in_place", QT_TRANSLATE_NOOP("fields", "in place")),
+        Choice("fused", QT_TRANSLATE_NOOP("fields", "with the product")),
+        Choice("none", QT_TRANSLATE_NOOP("fields", "not scaled")),
+    ),
+    flag(
+        "query_scaling",
+        QT_TRANSLATE_NOOP("fields", "Scaled queries"),
+        QT_TRANSLATE_NOOP("fields", "Queries are scaled before attention instead of the scores within it."),
+    ),
+)
+
+RESIDUAL: tuple[Field, ...] = (
+    choice(
+        "embedding_scaling",
+        QT_TRANSLATE_NOOP("fields", "Embedding factor"),
+        QT_TRANSLATE_NOOP("fields", "The embeddings are multiplied before the first layer."),
+        Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
+        Choice("number", QT_TRANSLATE_NOOP("fields", "a number")),
+        Choice("buffer", QT_TRANSLATE_NOOP("fields", "a number kept on the device")),
+    ),
+    flag(
+        "residual_scaling",
+        QT_TRANSLATE_NOOP("fields", "Branch factor"),
+        QT_TRANSLATE_NOOP("fields", "What attention and feed-forward add to the layer is multiplied first."),
+    ),
+    flag(
+        "logit_scaling",
+        QT_TRANSLATE_NOOP("fields", "Logit factor"),
+        QT_TRANSLATE_NOOP("fields", "Logits are multiplied, which holds them twice for a moment."),
+    ),
+    flag(
+        "joined_branches",
+        QT_TRANSLATE_NOOP("fields", "Branches joined"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "In a parallel layer attention and feed-forward are added in place, with one dropout for both.",
+        ),
+    ),
+    flag(
+        "residual_first",
+        QT_TRANSLATE_NOOP("fields", "Residual first"),
+        QT_TRANSLATE_NOOP("fields", "In a parallel layer the branches are added to its input one by one."),
+    ),
+)
+
+ROUTING: tuple[Field, ...] = (
+    choice(
+        "router_scoring",
+        QT_TRANSLATE_NOOP("fields", "Router scores"),
+        QT_TRANSLATE_NOOP("fields", "How the router turns its logits into weights of experts."),
+        Choice("softmax", QT_TRANSLATE_NOOP("fields", "softmax of all")),
+        Choice("softmax_own", QT_TRANSLATE_NOOP("fields", "softmax of all, model's format")),
+        Choice("topk_softmax", QT_TRANSLATE_NOOP("fields", "softmax of the highest")),
+        Choice("topk_softmax_fp32", QT_TRANSLATE_NOOP("fields", "softmax of the highest, fp32")),
+        Choice("sigmoid", QT_TRANSLATE_NOOP("fields", "sigmoid")),
+        Choice("sparsemixer", "SparseMixer"),
+        applies=_experts,
+    ),
+    flag(
+        "router_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Router in fp32"),
+        QT_TRANSLATE_NOOP("fields", "The router's weight and its input are fp32 whatever the model is in."),
+        applies=_experts,
+    ),
+    flag(
+        "norm_topk_prob",
+        QT_TRANSLATE_NOOP("fields", "Expert weights normalised"),
+        QT_TRANSLATE_NOOP("fields", "The weights of a token's experts are divided by their sum."),
+        applies=_experts,
+    ),
+    flag(
+        "routed_scaling",
+        QT_TRANSLATE_NOOP("fields", "Expert weights scaled"),
+        QT_TRANSLATE_NOOP("fields", "The weights of a token's experts are multiplied by a number."),
+        applies=_experts,
+    ),
+    flag(
+        "router_casts_back",
+        QT_TRANSLATE_NOOP("fields", "Expert weights cast back"),
+        QT_TRANSLATE_NOOP(
+            "fields", "The weights of a token's experts go back from fp32 to the model's format."
+        ),
+        applies=_experts,
+    ),
+    choice(
+        "expert_layout",
+        QT_TRANSLATE_NOOP("fields", "Expert products"),
+        QT_TRANSLATE_NOOP("fields", "How the experts' products are written; it decides what they keep."),
+        Choice("grouped", QT_TRANSLATE_NOOP("fields", "grouped, tokens sorted by expert")),
+        Choice("looped", QT_TRANSLATE_NOOP("fields", "one expert after the other")),
+        Choice("every_token", QT_TRANSLATE_NOOP("fields", "every token through every expert")),
+        applies=_experts,
+    ),
+    flag(
+        "expert_bias",
+        QT_TRANSLATE_NOOP("fields", "Expert bias"),
+        QT_TRANSLATE_NOOP("fields", "The experts' projections have a bias."),
+        applies=_experts,
+    ),
+)
+
+FIELDS: tuple[Field, ...] = (*ATTENTION, *RESIDUAL, *ROUTING)
