@@ -24,7 +24,6 @@ from PySide6.QtCore import (
     qInstallMessageHandler,
     qVersion,
 )
-from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from memgui import __version__, _resources
@@ -112,6 +111,8 @@ class Program(QObject):
 
     def furnish(self) -> None:
         """Put everything around the picture into the window."""
+        from PySide6.QtGui import QIcon
+
         from memgui.gui.interior import Interior
 
         if self.interior is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import QEasingCurve, QObject, QVariantAnimation
-from PySide6.QtWidgets import QStyle, QWidget
+from PySide6.QtWidgets import QWidget
 
 from memgui.document.view_settings import ViewSettings
 
@@ -55,6 +55,8 @@ class Eased(QObject):
         self._now = self._to
 
     def _still(self) -> bool:
+        from PySide6.QtWidgets import QStyle  # not before something moves
+
         hint = QStyle.StyleHint.SH_Widget_Animation_Duration
         widget = self._widget
         return (

@@ -6,7 +6,7 @@ from PySide6.QtGui import QIcon, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from memgui.gui import icons
+from memgui.gui import icons, qt_icons
 from memgui.gui.palette import DARK, LIGHT
 from memgui.gui.theme import Look, Role, Theme, menu_sheet
 
@@ -89,7 +89,7 @@ def test_icon_draws_something_inside_its_frame(qtbot: QtBot, name: str) -> None:
 
 
 def test_icon_follows_the_theme(theme: Theme) -> None:
-    icon = icons.icon("chevron-down")
+    icon = qt_icons.icon("chevron-down")
 
     def darkest() -> int:
         image = icon.pixmap(QSize(20, 20), 2.0).toImage()
@@ -105,7 +105,7 @@ def test_icon_follows_the_theme(theme: Theme) -> None:
 
 def test_verdicts_have_four_shapes_of_their_own(theme: Theme) -> None:
     pictures = [
-        icons.verdict_icon(kind).pixmap(QSize(20, 20), 1.0, QIcon.Mode.Normal).toImage()
+        qt_icons.verdict_icon(kind).pixmap(QSize(20, 20), 1.0, QIcon.Mode.Normal).toImage()
         for kind in ("fits", "tight", "does_not_fit", "unknown")
     ]
     outlines = [

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QScrollBar,
     QSplitter,
     QSplitterHandle,
-    QStyle,
     QStyleOptionSlider,
     QWidget,
 )
@@ -43,6 +42,8 @@ class ScrollBar(QScrollBar):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
+        from PySide6.QtWidgets import QStyle  # its many enums take 4 ms that a start without bars need not
+
         option = QStyleOptionSlider()
         self.initStyleOption(option)
         control = QStyle.ComplexControl.CC_ScrollBar
