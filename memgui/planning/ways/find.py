@@ -142,7 +142,7 @@ def _few_of_each_field(ways: Iterable[Way]) -> tuple[Way, ...]:
         if len(same) > FOR_A_FIELD:
             gentlest = min(same, key=lambda way: (way.disturbance, way.weight))
             same = [same[0], gentlest, max(same, key=lambda way: way.saves_bytes)]
-        kept += (way for at, way in enumerate(same) if way not in same[:at])
+        kept += (way for at, way in enumerate(same) if not any(way is other for other in same[:at]))
     return tuple(sorted(kept, key=lambda way: way.order))
 
 

@@ -1,0 +1,39 @@
+"""What a real run used, beside the estimate: read, compared, explained.
+
+:func:`typed` and :func:`parse` make :class:`Measurement` records, :func:`to_plain` and
+:func:`from_plain` keep them with a preset, :func:`beside` sets them against an estimate figure by
+figure, :func:`explain` says what could account for the difference.
+"""
+
+from __future__ import annotations
+
+from memgui.planning.measured.beside import Beside, beside
+from memgui.planning.measured.explain import Explanation, explain
+from memgui.planning.measured.parse import parse, typed
+from memgui.planning.measured.records import (
+    COUNTERS,
+    ENTERED,
+    HOST,
+    Counter,
+    Figure,
+    Measurement,
+    from_plain,
+    to_plain,
+)
+
+__all__ = [
+    "COUNTERS",
+    "ENTERED",
+    "HOST",
+    "Beside",
+    "Counter",
+    "Explanation",
+    "Figure",
+    "Measurement",
+    "beside",
+    "explain",
+    "from_plain",
+    "parse",
+    "to_plain",
+    "typed",
+]

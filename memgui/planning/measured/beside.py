@@ -1,0 +1,128 @@
+"""A measurement beside an estimate: each figure against the bytes of the estimate that it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memgui.estimator.result import Estimate, Node
+from memgui.planning.measured.records import HOST, Counter, Figure, Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One measured figure and what the estimate says of it; all sizes are bytes.
+
+    ``expected`` lies in ``low``..``high``, which are equal where the estimate is exact.  ``tolerance``
+    is what the printed digits leave open.  ``summed`` is the number of logged parts in ``figure``.
+    """
+
+    figure: Figure
+    expected: int
+    low: int
+    high: int
+    summed: int = 1
+
+    @property
+    def gap(self) -> int:
+        """Measured less expected; what a run that failed would further have needed is not in it."""
+        return self.figure.bytes - self.expected
+
+    @property
+    def tolerance(self) -> int:
+        return self.figure.step
+
+    @property
+    def within(self) -> bool:
+        """Whether the measured figure is one that the estimate allows, to the digits that were printed."""
+        above = self.figure.bytes <= self.high + self.tolerance
+        return above and (self.figure.at_least or self.figure.bytes >= self.low - self.tolerance)
+
+
+def beside(measurement: Measurement, estimate: Estimate) -> tuple[Beside, ...]:
+    """The figures that the estimate has an answer to, in the order of the log.
+
+    Figures of the host and of other processes have none.  Of several devices the fullest is taken,
+    since the estimate is of the worst rank.  Parts that count the same components are added up.
+    """
+    figures = list(_on_one_device(measurement))
+    rows: list[Beside] = []
+    for key in dict.fromkeys((one.counter, one.components) for one in figures):
+        same = [one for one in figures if (one.counter, one.components) == key]
+        figure = same[0] if len(same) == 1 or not key[1] else _added(same)
+        expected = _expected(figure, estimate)
+        if expected is not None:
+            rows.append(Beside(figure, *expected, summed=len(same)))
+    return tuple(rows)
+
+
+def _on_one_device(measurement: Measurement) -> Iterator[Figure]:
+    held: dict[str, int] = {}
+    for one in measurement.figures:
+        if one.device != HOST and one.counter is not Counter.CAPACITY:
+            held[one.device] = held.get(one.device, 0) + one.bytes
+    fullest = max(held, key=lambda device: held[device], default="")
+    return (one for one in measurement.figures if one.device == fullest)
+
+
+def _added(figures: list[Figure]) -> Figure:
+    first = figures[0]
+    return Figure(
+        sum(one.bytes for one in figures),
+        max(one.step for one in figures),
+        first.counter,
+        first.components,
+        " + ".join(dict.fromkeys(one.part for one in figures))[:120],
+        first.device,
+        any(one.at_least for one in figures),
+    )
+
+
+def _expected(figure: Figure, estimate: Estimate) -> tuple[int, int, int] | None:
+    """What the estimate says, least and most; ``None`` where it says nothing."""
+    if figure.components:
+        return _of_components(figure, estimate)
+    if figure.counter not in _COUNTED:
+        return None
+    expected = expected_of(figure.counter, estimate)
+    if figure.counter is Counter.PROCESS:
+        return expected, estimate.low_bytes, estimate.high_bytes
+    if figure.counter is Counter.RESERVED:
+        context = _part(estimate.component("overhead"), "context")
+        low, high = estimate.low_bytes - context, estimate.high_bytes - context
+        return expected, min(low, expected), max(high, expected)
+    return expected, expected, expected
+
+
+_COUNTED = (Counter.REQUESTED, Counter.ALLOCATED, Counter.RESERVED, Counter.PROCESS, Counter.CAPACITY)
+
+
+def expected_of(counter: Counter, estimate: Estimate) -> int:
+    """The estimate's usual figure for ``counter`` (bytes); ``KeyError`` for one that it does not know."""
+    match counter:
+        case Counter.REQUESTED:
+            return estimate.peak_bytes - estimate.component("overhead").bytes
+        case Counter.ALLOCATED:
+            return estimate.allocated_bytes
+        case Counter.RESERVED:
+            return estimate.reserved_bytes
+        case Counter.PROCESS:
+            return estimate.peak_bytes
+        case Counter.CAPACITY:
+            return estimate.scenario.device.memory_bytes
+    raise KeyError(counter)
+
+
+def _of_components(figure: Figure, estimate: Estimate) -> tuple[int, int, int] | None:
+    if figure.counter is Counter.WANTED:
+        return None
+    expected = sum(estimate.component(key).bytes for key in figure.components)
+    if figure.components == ("overhead",):
+        # of what an engine calls outside PyTorch, the estimate's range is all in the overhead
+        least = expected - (estimate.peak_bytes - estimate.low_bytes)
+        return expected, max(least, 0), expected + estimate.high_bytes - estimate.peak_bytes
+    return expected, expected, expected
+
+
+def _part(node: Node, key: str) -> int:
+    return next((child.bytes for child in node.children if child.key == key), 0)

@@ -1,0 +1,100 @@
+"""What a real run used: figures with the counter they come from, as data that a preset can keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError
+
+MOST_FIGURES = 256
+MOST_BYTES = 2**60
+
+
+class Counter(StrEnum):
+    """Which bytes a figure counts."""
+
+    REQUESTED = "requested"  # tensors as asked for, without the allocator's rounding
+    ALLOCATED = "allocated"  # blocks handed out to tensors; PyTorch's `active` is the same here
+    RESERVED = "reserved"  # all that PyTorch's allocator holds
+    PROCESS = "process"  # all that the process holds, as nvidia-smi shows
+    WANTED = "wanted"  # one request, which failed
+    OTHERS = "others"  # held by other processes
+    CAPACITY = "capacity"  # the device
+
+
+COUNTERS: Mapping[Counter, str] = {
+    Counter.REQUESTED: QT_TRANSLATE_NOOP("measured", "Tensors alone"),
+    Counter.ALLOCATED: QT_TRANSLATE_NOOP("measured", "Allocated"),
+    Counter.RESERVED: QT_TRANSLATE_NOOP("measured", "Reserved"),
+    Counter.PROCESS: QT_TRANSLATE_NOOP("measured", "Process (nvidia-smi)"),
+    Counter.WANTED: QT_TRANSLATE_NOOP("measured", "Requested last"),
+    Counter.OTHERS: QT_TRANSLATE_NOOP("measured", "Other processes"),
+    Counter.CAPACITY: QT_TRANSLATE_NOOP("measured", "Device"),
+}
+"""Label of each counter."""
+
+ENTERED = (Counter.ALLOCATED, Counter.RESERVED, Counter.PROCESS)
+"""The counters that a person chooses from when typing a figure."""
+
+HOST = "host"
+"""The device of a figure that does not lie on a GPU."""
+
+_Bytes = Annotated[int, msgspec.Meta(ge=0, le=MOST_BYTES)]
+_Name = Annotated[str, msgspec.Meta(max_length=120)]
+
+
+class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One number of bytes.
+
+    ``step`` is the worth of the last digit that was printed (bytes): the figure is known to that.
+    ``components`` are keys of the estimate's components that it counts, all of them where empty.
+    ``part`` is what the log calls it, ``device`` on what (:data:`HOST` for none).  ``at_least``: the
+    run got no further than this.
+    """
+
+    bytes: _Bytes
+    step: _Bytes
+    counter: Counter
+    components: tuple[_Name, ...] = ()
+    part: _Name = ""
+    device: _Name = ""
+    at_least: bool = False
+
+
+class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was entered or pasted at once.
+
+    ``source`` is ``typed``, ``memory_summary``, ``out_of_memory``, ``nvidia_smi``, ``vllm`` or
+    ``llama.cpp``; ``facts`` are whole numbers that are no bytes (tokens of a cache, …) by stable key.
+    """
+
+    source: _Name
+    figures: Annotated[tuple[Figure, ...], msgspec.Meta(max_length=MOST_FIGURES)]
+    facts: Mapping[_Name, Annotated[int, msgspec.Meta(ge=0, le=2**62)]] = {}
+    note: Annotated[str, msgspec.Meta(max_length=2000)] = ""
+
+
+def to_plain(measurements: tuple[Measurement, ...]) -> dict[str, Any]:
+    """Measurements as plain JSON values, for a preset's ``measured``."""
+    return {"schema": 1, "measurements": msgspec.to_builtins(measurements)}
+
+
+def from_plain(plain: Mapping[str, Any]) -> tuple[Measurement, ...]:
+    """What :func:`to_plain` made; nothing of an empty mapping.
+
+    Raises :class:`ScenarioError` for anything else: a preset may come from a stranger.
+    """
+    if not plain:
+        return ()
+    try:
+        if plain.get("schema") != 1:
+            raise msgspec.ValidationError("schema must be 1")
+        return msgspec.convert(plain.get("measurements"), tuple[Measurement, ...], strict=True)
+    except msgspec.ValidationError as error:
+        text = QT_TRANSLATE_NOOP("messages", "What was measured cannot be read: {reason}.")
+        message = Message(text, {"reason": str(error).rstrip(".")[:300]})
+        raise ScenarioError(Issue("error", "bad_measurement", ("measured",), message)) from None
