@@ -124,8 +124,14 @@ class Interior(QObject):
     @cached_property
     def presets(self) -> PresetsDock:
         """The panel at the left; made when it first has room."""
-        made = PresetsDock(self.context.library, self.context.document, self.actions, self.window)
+        from memgui.document.verdicts import Verdicts
+
+        context = self.context
+        made = PresetsDock(context.library, context.document, self.actions, self.window)
         made.fill()
+        verdicts = Verdicts(context.document, context.library, context.jobs, made)
+        verdicts.found.connect(made.set_verdicts)
+        verdicts.look()
         self.window.body.presets.put(made)
         return made
 

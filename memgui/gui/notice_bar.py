@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication, QPointF, Qt, QTimer
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from memgui.document.notice import Notice
@@ -80,6 +80,7 @@ class NoticeBar(QWidget):
         self._details_button.setVisible(bool(notice.details))
         self._details_button.setChecked(False)
         self.show()
+        self._fit()
         self.update()
         if notice.severity == "info" and notice.action is None and not notice.details:
             self._timer.start()
@@ -113,8 +114,22 @@ class NoticeBar(QWidget):
         details = self._notice.details if self._notice is not None else ()
         self._details.setPlainText("\n".join(message_text(message) for message in details))
         self._details.setVisible(on)
+        self._fit()
         if on:
             self._timer.stop()
+
+    def hasHeightForWidth(self) -> bool:
+        return False  # else the window's scroll area would ask everything for its preferred height
+
+    def _fit(self) -> None:
+        """Take the height that the text needs at this width."""
+        self._column.invalidate()
+        self.setFixedHeight(max(Look.of(self).px(43), self._column.heightForWidth(self.width())))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._fit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

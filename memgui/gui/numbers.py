@@ -6,7 +6,8 @@ person can subtract the figures of a sentence.
 
 from __future__ import annotations
 
-import msgspec
+from functools import lru_cache
+
 from PySide6.QtCore import QCoreApplication, QLocale
 
 from memgui.document.view_settings import View
@@ -17,19 +18,24 @@ UNCHANGED = "\u2013"
 _INT64 = 2**63
 
 
-class Numbers(msgspec.Struct, frozen=True):
+class Numbers:
     """Writes numbers in one unit (``GiB`` or ``GB``) and one language."""
 
-    unit: str
-    locale: QLocale
+    __slots__ = ("_by_threes", "_point", "_separator", "locale", "unit")
+
+    def __init__(self, unit: str, locale: QLocale) -> None:
+        self.unit = unit
+        self.locale = locale
+        self._point = locale.decimalPoint()
+        self._separator = locale.groupSeparator()
+        # Most languages group by threes in our digits: then Python writes numbers, much faster.
+        written = f"1{self._separator}234{self._separator}567"
+        self._by_threes = locale.toString(1_234_567) == written
 
     @staticmethod
     def of(view: View) -> Numbers:
         """For the units chosen and the language the program now speaks."""
-        locale = QLocale()
-        if locale.language() is QLocale.Language.C:  # no language at all: it would not group
-            locale = QLocale(QLocale.Language.English)
-        return Numbers(view.units, locale)
+        return _numbers(view.units, QLocale().name())
 
     @property
     def unit_bytes(self) -> int:
@@ -58,7 +64,13 @@ class Numbers(msgspec.Struct, frozen=True):
 
     def grouped(self, number: int) -> str:
         """Every digit, in the language's groups."""
-        text = self.locale.toString(abs(number)) if abs(number) < _INT64 else f"{abs(number):,}"
+        size = abs(number)
+        if self._by_threes or size >= _INT64:
+            text = f"{size:,}"
+            if self._separator != ",":
+                text = text.replace(",", self._separator)
+        else:
+            text = self.locale.toString(size)
         return MINUS + text if number < 0 else text
 
     def exact(self, size: int) -> str:
@@ -130,7 +142,7 @@ class Numbers(msgspec.Struct, frozen=True):
     def axis(self, figure: str) -> str:
         """A plain English figure (``1,250.5``) in the language's groups and point."""
         whole, point, rest = figure.replace(",", "").partition(".")
-        return self.grouped(int(whole)) + (self.locale.decimalPoint() + rest if point else "")
+        return self.grouped(int(whole)) + (self._point + rest if point else "")
 
     def tokens(self, count: int) -> str:
         """Tokens on an axis: ``128k`` where that is exact, else every digit."""
@@ -158,10 +170,18 @@ class Numbers(msgspec.Struct, frozen=True):
         if not decimals:
             return self.grouped(scaled)
         whole, rest = divmod(scaled, 10**decimals)
-        return f"{self.grouped(whole)}{self.locale.decimalPoint()}{rest:0{decimals}d}"
+        return f"{self.grouped(whole)}{self._point}{rest:0{decimals}d}"
 
 
 def _rounded(size: int, unit: int, decimals: int) -> int:
     """``size / unit`` in units of the last decimal, half up."""
     scale: int = 10**decimals
     return (2 * size * scale + unit) // (2 * unit)
+
+
+@lru_cache(maxsize=16)
+def _numbers(unit: str, name: str) -> Numbers:
+    locale = QLocale(name)
+    if locale.language() is QLocale.Language.C:  # no language at all: it would not group
+        locale = QLocale(QLocale.Language.English)
+    return Numbers(unit, locale)

@@ -65,6 +65,12 @@ class Palette(msgspec.Struct, frozen=True):
     tip: QColor
     tip_text: QColor
     components: Mapping[str, Paint]
+    parts: Mapping[str, tuple[Paint, ...]] = {}
+    """For each component the paints of its parts, in turn."""
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            msgspec.structs.force_setattr(self, "parts", _parts(self))
 
     def verdict(self, kind: str) -> QColor:
         """The colour of a verdict: ``fits``, ``tight``, ``does_not_fit`` or ``unknown``."""
@@ -77,11 +83,8 @@ class Palette(msgspec.Struct, frozen=True):
 
     def part(self, key: str, index: int) -> Paint:
         """The paint of a component's ``index``-th part: the same hue, mixed into the base."""
-        whole = self.components[key]
-        if whole.hatch is not None:
-            return whole
-        share = _TINTS[index % len(_TINTS)]
-        return Paint(mixed(whole.fill, self.base, share), whole.edge, self.text)
+        tints = self.parts[key]
+        return tints[index % len(tints)]
 
     def qpalette(self) -> QPalette:
         """What the plain Qt widgets need of it."""
@@ -140,6 +143,18 @@ def contrast(first: QColor, second: QColor) -> float:
     """Contrast of two opaque colours as WCAG 2 defines it, from 1 to 21."""
     high, low = sorted((luminance(first), luminance(second)), reverse=True)
     return (high + 0.05) / (low + 0.05)
+
+
+def _parts(colours: Palette) -> dict[str, tuple[Paint, ...]]:
+    """Each component's hue mixed into the base; what is hatched stays as it is."""
+    return {
+        key: (whole,)
+        if whole.hatch is not None
+        else tuple(
+            Paint(mixed(whole.fill, colours.base, share), whole.edge, colours.text) for share in _TINTS
+        )
+        for key, whole in colours.components.items()
+    }
 
 
 def _components(rows: Mapping[str, tuple[str, str, str]], hatch: str) -> dict[str, Paint]:

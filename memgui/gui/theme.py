@@ -7,10 +7,10 @@ so that nothing has to be told of a change of theme or font.
 
 from __future__ import annotations
 
-from enum import Enum
 from string import Template
+from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QFont, QFontDatabase, QFontInfo, QFontMetricsF
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 
@@ -22,29 +22,68 @@ BODY_PX = 13
 _FIGURES = QFont.Tag("tnum")
 
 
-class Role(Enum):
-    """What a text is; the value is its size relative to the body."""
+class Role:
+    """What a text is: its size relative to the body.  Plain floats, for they are asked for at every text."""
 
-    CAPTION = 0.85
-    SMALL = 0.92
-    BODY = 1.0
-    TITLE = 1.08
-    FORMULA = 1.15
-    VERDICT = 1.55
+    CAPTION: Final = 0.85
+    SMALL: Final = 0.92
+    BODY: Final = 1.0
+    TITLE: Final = 1.08
+    FORMULA: Final = 1.15
+    VERDICT: Final = 1.55
+
+
+_MOST_WIDTHS = 2048
+
+
+class Metrics:
+    """A font's metrics that remember: most texts are measured again and again."""
+
+    __slots__ = ("_height", "_metrics", "_widths")
+
+    def __init__(self, font: QFont) -> None:
+        self._metrics = QFontMetricsF(font)
+        self._height = self._metrics.height()
+        self._widths: dict[str, float] = {}
+
+    def height(self) -> float:
+        """The height of a line."""
+        return self._height
+
+    def horizontalAdvance(self, text: str) -> float:
+        """How wide a text is."""
+        width = self._widths.get(text)
+        if width is None:
+            if len(self._widths) >= _MOST_WIDTHS:
+                self._widths.clear()
+            width = self._widths[text] = self._metrics.horizontalAdvance(text)
+        return width
+
+    def elidedText(self, text: str, mode: Qt.TextElideMode, width: float) -> str:
+        """A text, cut where it is wider than ``width``."""
+        if self.horizontalAdvance(text) <= width:
+            return text
+        return self._metrics.elidedText(text, mode, max(width, 0.0))
+
+    def boundingRect(self, rect: QRectF | QRect, flags: int, text: str) -> QRectF:
+        """The room that a text takes when it is broken to fit a rectangle."""
+        return self._metrics.boundingRect(rect, flags, text)
 
 
 class Look:
     """Colours, lengths and fonts for painting.  Lengths are device-independent px."""
 
-    __slots__ = ("_base", "_fonts", "_metrics", "body_px", "colours", "scale")
+    __slots__ = ("_base", "_fonts", "_lengths", "_metrics", "body_px", "colours", "scale")
 
     def __init__(self, colours: Palette, base: QFont) -> None:
         self.colours = colours
         self.body_px = QFontInfo(base).pixelSize()
         self.scale = self.body_px / BODY_PX
         self._base = base
-        self._fonts: dict[tuple[int, int, bool], QFont] = {}
-        self._metrics: dict[tuple[int, int, bool], QFontMetricsF] = {}
+        # Asked for hundreds of times in each repaint: what was worked out once is looked up.
+        self._lengths: dict[float, int] = {0: 0}
+        self._fonts: dict[tuple[float, int, bool], QFont] = {}
+        self._metrics: dict[tuple[float, int, bool], Metrics] = {}
 
     @staticmethod
     def of(widget: QWidget) -> Look:
@@ -57,36 +96,43 @@ class Look:
 
     def px(self, length: float) -> int:
         """``length`` px beside a 13 px body, in whole px beside the present one; never 0 for more than 0."""
-        return max(1, round(length * self.scale)) if length > 0 else 0
+        known = self._lengths.get(length)
+        if known is None:
+            known = self._lengths[length] = max(1, round(length * self.scale)) if length > 0 else 0
+        return known
 
-    def font(self, role: Role = Role.BODY, weight: int = 400, italic: bool = False) -> QFont:
+    def font(self, role: float = Role.BODY, weight: int = 400, italic: bool = False) -> QFont:
         """The font of a role, with tabular figures.  Italic is for symbols in formulas only."""
-        return self.sized(self.body_px * role.value, weight, italic)
+        key = (role, weight, italic)
+        font = self._fonts.get(key)
+        if font is None:
+            font = self._fonts[key] = self.sized(self.body_px * role, weight, italic)
+        return font
 
-    def metrics(self, role: Role = Role.BODY, weight: int = 400, italic: bool = False) -> QFontMetricsF:
+    def metrics(self, role: float = Role.BODY, weight: int = 400, italic: bool = False) -> Metrics:
         """The metrics of :meth:`font`."""
-        return self.metrics_sized(self.body_px * role.value, weight, italic)
+        key = (role, weight, italic)
+        metrics = self._metrics.get(key)
+        if metrics is None:
+            metrics = self._metrics[key] = Metrics(self.font(role, weight, italic))
+        return metrics
+
+    def width(self, text: str, role: float = Role.BODY, weight: int = 400, italic: bool = False) -> float:
+        """How wide a text is in the font of a role."""
+        return self.metrics(role, weight, italic).horizontalAdvance(text)
+
+    def cut(self, text: str, room: float, role: float = Role.BODY, weight: int = 400) -> str:
+        """A text, its end given way to an ellipsis where it is wider than ``room``."""
+        return self.metrics(role, weight).elidedText(text, Qt.TextElideMode.ElideRight, room)
 
     def sized(self, height: float, weight: int = 400, italic: bool = False) -> QFont:
         """The font at ``height`` px, for what scales with a drawing."""
-        key = (max(1, round(height)), weight, italic)
-        font = self._fonts.get(key)
-        if font is None:
-            font = QFont(self._base)
-            font.setPixelSize(key[0])
-            font.setWeight(QFont.Weight(weight))
-            font.setItalic(italic)
-            font.setFeature(_FIGURES, 1)
-            self._fonts[key] = font
+        font = QFont(self._base)
+        font.setPixelSize(max(1, round(height)))
+        font.setWeight(QFont.Weight(weight))
+        font.setItalic(italic)
+        font.setFeature(_FIGURES, 1)
         return font
-
-    def metrics_sized(self, height: float, weight: int = 400, italic: bool = False) -> QFontMetricsF:
-        """The metrics of :meth:`sized`."""
-        key = (max(1, round(height)), weight, italic)
-        metrics = self._metrics.get(key)
-        if metrics is None:
-            metrics = self._metrics[key] = QFontMetricsF(self.sized(height, weight, italic))
-        return metrics
 
 
 _LOOKS: dict[str, tuple[QFont, Look, Look]] = {}

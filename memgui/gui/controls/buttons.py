@@ -33,7 +33,7 @@ class Button(QPushButton, Ringed):
 
     def sizeHint(self) -> QSize:
         look = Look.of(self)
-        text = look.metrics(Role.BODY, 500).horizontalAdvance(self.text().replace("&", ""))
+        text = look.width(self.text().replace("&", ""), Role.BODY, 500)
         icon = look.px(_ICON + 8) if self._icon_name else 0
         return QSize(max(look.px(64), round(text) + icon + look.px(28)), look.px(BUTTON_HEIGHT))
 
@@ -71,7 +71,7 @@ class Button(QPushButton, Ringed):
         painter.setPen(ink)
         painter.setFont(look.font(Role.BODY, 500))
         if self._icon_name:
-            text = look.metrics(Role.BODY, 500).horizontalAdvance(self.text().replace("&", ""))
+            text = look.width(self.text().replace("&", ""), Role.BODY, 500)
             left = (self.width() - text - look.px(_ICON + 8)) / 2
             centre = QPointF(left + look.px(_ICON) / 2, self.height() / 2)
             paint_icon(painter, self._icon_name, centre, look.px(_ICON), ink)
@@ -117,9 +117,7 @@ class ToolButton(QToolButton, Ringed):
         look = Look.of(self)
         width = look.px(_ICON + 12)
         if self._wide:
-            width += round(
-                look.metrics(Role.BODY, 500).horizontalAdvance(self.text().replace("&", ""))
-            ) + look.px(12)
+            width += round(look.width(self.text().replace("&", ""), Role.BODY, 500)) + look.px(12)
         if self._has_chevron():
             width += look.px(18)
         return QSize(width, look.px(30))
@@ -175,7 +173,7 @@ class CheckBox(QCheckBox, Ringed):
 
     def sizeHint(self) -> QSize:
         look = Look.of(self)
-        text = look.metrics().horizontalAdvance(self.text().replace("&", ""))
+        text = look.width(self.text().replace("&", ""))
         return QSize(look.px(16) + (round(text) + look.px(8) if text else 0), look.px(BUTTON_HEIGHT))
 
     def minimumSizeHint(self) -> QSize:
@@ -265,7 +263,7 @@ class SectionHeader(QAbstractButton):
         painter.setFont(look.font(Role.BODY, 600))
         painter.drawText(rect.adjusted(left, 0, 0, 0), side, self.text())
         room = rect.adjusted(
-            left + look.metrics(Role.BODY, 600).horizontalAdvance(self.text()) + look.px(12),
+            left + look.width(self.text(), Role.BODY, 600) + look.px(12),
             0,
             -look.px(16),
             0,
@@ -277,9 +275,7 @@ class SectionHeader(QAbstractButton):
         elif self._summary and not self.isChecked():
             painter.setPen(colours.tertiary)
             painter.setFont(look.font(Role.SMALL))
-            shown = look.metrics(Role.SMALL).elidedText(
-                self._summary, Qt.TextElideMode.ElideRight, room.width()
-            )
+            shown = look.cut(self._summary, room.width(), Role.SMALL)
             painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, shown)
         if self.hasFocus():
             outlined(painter, rect.adjusted(2, 2, -2, -2), look.px(4), QColor(0, 0, 0, 0), colours.accent, 2)

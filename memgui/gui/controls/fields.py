@@ -179,7 +179,7 @@ class ComboBox(QComboBox):
         look = Look.of(self)
         wide = max(
             (
-                look.metrics().horizontalAdvance(self.itemText(row))
+                look.width(self.itemText(row))
                 + look.metrics(Role.SMALL).horizontalAdvance(str(self.itemData(row, NOTE_ROLE) or ""))
                 for row in range(self.count())
             ),
@@ -253,7 +253,7 @@ def paint_choice(
     painter.setPen(colour)
     painter.drawText(room, middle, shown)
     left = metrics.horizontalAdvance(shown) + look.px(8)
-    if note and left + look.metrics(Role.SMALL).horizontalAdvance(note) <= room.width():
+    if note and left + look.width(note, Role.SMALL) <= room.width():
         painter.setFont(look.font(Role.SMALL))
         painter.setPen(note_colour)
         painter.drawText(room.adjusted(left, 0, 0, 0), middle, note)

@@ -39,7 +39,7 @@ def paint_field(painter: QPainter, widget: QWidget, look: Look, invalid: bool) -
 
 def pill_width(text: str, look: Look) -> float:
     """Width of :func:`paint_pill`."""
-    return look.metrics(Role.SMALL, 500).horizontalAdvance(text) + look.px(12)
+    return look.width(text, Role.SMALL, 500) + look.px(12)
 
 
 def paint_pill(painter: QPainter, rect: QRectF, text: str, look: Look) -> None:

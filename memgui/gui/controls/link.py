@@ -13,7 +13,7 @@ from memgui.gui.theme import Look, Role
 class LinkButton(QAbstractButton, Ringed):
     """A button that reads as a link in a line of small text."""
 
-    def __init__(self, text: str = "", parent: QWidget | None = None, role: Role = Role.SMALL) -> None:
+    def __init__(self, text: str = "", parent: QWidget | None = None, role: float = Role.SMALL) -> None:
         super().__init__(parent)
         self._role = role
         self.setText(text)
@@ -23,7 +23,7 @@ class LinkButton(QAbstractButton, Ringed):
 
     def sizeHint(self) -> QSize:
         look = Look.of(self)
-        return QSize(round(look.metrics(self._role, 500).horizontalAdvance(self.text())) + 2, look.px(20))
+        return QSize(round(look.width(self.text(), self._role, 500)) + 2, look.px(20))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -50,5 +50,5 @@ class LinkButton(QAbstractButton, Ringed):
         painter.drawText(QRectF(self.rect()), side, self.text())
         line = self.height() / 2 + look.metrics(self._role).height() / 2
         painter.setPen(QPen(look.colours.accent, 1, Qt.PenStyle.DotLine))
-        width = look.metrics(self._role, 500).horizontalAdvance(self.text())
+        width = look.width(self.text(), self._role, 500)
         painter.drawLine(QPointF(0, round(line) - 0.5), QPointF(width, round(line) - 0.5))

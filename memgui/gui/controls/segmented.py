@@ -29,9 +29,7 @@ class _Segment(QAbstractButton, Ringed):
         look = Look.of(self)
         if self._icon:
             return QSize(look.px(30), look.px(28))
-        return QSize(
-            round(look.metrics(Role.BODY, 600).horizontalAdvance(self.text())) + look.px(24), look.px(28)
-        )
+        return QSize(round(look.width(self.text(), Role.BODY, 600)) + look.px(24), look.px(28))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

@@ -49,34 +49,34 @@ def sector(
 ) -> QPainterPath:
     """A piece of a ring, half the gap left out at both ends so that its sides are parallel."""
     path = QPainterPath()
-    full = sweep >= 359.95
-
-    def corner(radius: float) -> tuple[float, float]:
-        cut = 0.0 if full else math.degrees(min(gap / 2 / max(radius, 1.0), math.radians(sweep) * 0.35))
-        return start + cut, max(sweep - 2 * cut, 0.01)
-
-    first, span = corner(outer)
-    box = QRectF(centre.x() - outer, centre.y() - outer, 2 * outer, 2 * outer)
-    path.arcMoveTo(box, 90 - first)
-    path.arcTo(box, 90 - first, -span)
-    first, span = corner(inner)
-    box = QRectF(centre.x() - inner, centre.y() - inner, 2 * inner, 2 * inner)
-    if full:
-        path.closeSubpath()
-        path.arcMoveTo(box, 90 - first)
-        path.arcTo(box, 90 - first, -span)
-    else:
-        path.arcTo(box, 90 - (first + span), span)
+    x, y = centre.x(), centre.y()
+    wide = QRectF(x - outer, y - outer, 2 * outer, 2 * outer)
+    small = QRectF(x - inner, y - inner, 2 * inner, 2 * inner)
+    if sweep >= 359.95:
+        path.addEllipse(wide)
+        path.addEllipse(small)
+        return path
+    most = 0.35 * sweep
+    cut = min(_DEGREES * gap / 2 / max(outer, 1.0), most)
+    path.arcMoveTo(wide, 90 - start - cut)
+    path.arcTo(wide, 90 - start - cut, 2 * cut - sweep)
+    cut = min(_DEGREES * gap / 2 / max(inner, 1.0), most)
+    path.arcTo(small, 90 - start - sweep + cut, sweep - 2 * cut)
     path.closeSubpath()
-    path.setFillRule(Qt.FillRule.OddEvenFill)
     return path
+
+
+_DEGREES = 180 / math.pi
 
 
 def paint_rings(painter: QPainter, look: Look, scene: Scene, centre: QPointF, radius: float) -> None:
     """Both rings, the limit, the ghost."""
     colours = look.colours
     marked: list[tuple[QPainterPath, QColor]] = []
+    least = _DEGREES * 0.4 / max(radius, 1.0)  # less than half a px wide: nothing to see
     for piece in scene.slices:
+        if piece.sweep < least:
+            continue
         inner, outer = piece.ring[0] * radius, piece.ring[1] * radius
         path = sector(centre, inner, outer, piece.start, piece.sweep)
         if piece.path == (geometry.FREE,):
@@ -155,10 +155,10 @@ def paint_hole(painter: QPainter, look: Look, scene: Scene, centre: QPointF, rad
     """The total, of what, and the per cent of the limit in the verdict's colour."""
     colours = look.colours
     texts = scene.texts
-    big = radius * 0.25
+    big = round(radius * 0.25)
     limit = radius * 2 * (geometry.GHOST[0] if scene.pinned else geometry.HOLE) * 0.9 - look.px(8)
-    while big > 8 and look.metrics_sized(big, 600).horizontalAdvance(texts.total) > limit:
-        big -= 1.0
+    while big > 8 and look.width(texts.total, big / look.body_px, 600) > limit:
+        big -= 1
     small = look.metrics(Role.SMALL)
     line = small.height()
     under = [(texts.unit, colours.secondary, 400)]
@@ -170,7 +170,7 @@ def paint_hole(painter: QPainter, look: Look, scene: Scene, centre: QPointF, rad
     top = centre.y() - height / 2
     across = Qt.AlignmentFlag.AlignCenter
     painter.setPen(colours.text)
-    painter.setFont(look.sized(big, 600))
+    painter.setFont(look.font(big / look.body_px, 600))
     painter.drawText(QRectF(centre.x() - radius, top - big * 0.1, 2 * radius, big * 1.2), across, texts.total)
     top += big + look.px(2)
     for text, colour, weight in under:
@@ -208,22 +208,28 @@ def label_size(look: Look, name: str, figure: str) -> tuple[float, float]:
     return width + 1, plain.height() * 2
 
 
+_SIDES = {
+    -1: Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter,
+    0: Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter,
+    1: Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
+}
+
+
 def paint_labels(
     painter: QPainter, look: Look, scene: Scene, centre: QPointF, boxes: Mapping[ComponentPath, Box]
 ) -> None:
     """Names and figures around the donut."""
-    sides = {-1: Qt.AlignmentFlag.AlignRight, 0: Qt.AlignmentFlag.AlignHCenter, 1: Qt.AlignmentFlag.AlignLeft}
     angles = {piece.path: piece.middle for piece in scene.slices}
     for path, box in boxes.items():
-        side = sides[geometry.side_of(angles[path])]
+        side = _SIDES[geometry.side_of(angles[path])]
         rect = QRectF(centre.x() + box.left, centre.y() + box.top, box.width, box.height / 2)
         painter.setPen(look.colours.text)
         painter.setFont(look.font(Role.SMALL, 600))
-        painter.drawText(rect, side | Qt.AlignmentFlag.AlignVCenter, scene.texts.names[path[0]])
+        painter.drawText(rect, side, scene.texts.names[path[0]])
         painter.setPen(look.colours.secondary)
         painter.setFont(look.font(Role.SMALL))
         rect.translate(0, box.height / 2)
-        painter.drawText(rect, side | Qt.AlignmentFlag.AlignVCenter, scene.texts.figures[path[0]])
+        painter.drawText(rect, side, scene.texts.figures[path[0]])
 
 
 def wanted_labels(look: Look, scene: Scene) -> list[tuple[Slice, float, float]]:

@@ -39,6 +39,9 @@ _LIMIT = "limit"
 _SEPARATOR = "/"
 
 
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+
+
 class Donut(QWidget):
     """Two rings: components inside, their parts outside.
 
@@ -61,6 +64,7 @@ class Donut(QWidget):
         self._part_index: dict[ComponentPath, int] = {}
         self._centre, self._radius = QPointF(), 0.0
         self._ring = False
+        self._written: Texts | None = None
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -262,6 +266,7 @@ class Donut(QWidget):
             QAccessible.updateAccessibility(told)
 
     def _reword(self) -> None:
+        self._written = None
         if self._estimate is not None:
             numbers = Numbers.of(self._view.view)
             self.setAccessibleDescription(
@@ -295,6 +300,12 @@ class Donut(QWidget):
             },
         )
 
+    def _said(self, estimate: Estimate) -> Texts:
+        """The texts, made once for a result and its units."""
+        if self._written is None:
+            self._written = self._texts(estimate, Numbers.of(self._view.view))
+        return self._written
+
     def scene(self) -> Scene | None:
         """What is to be painted now; for pictures and reports too."""
         estimate = self._estimate
@@ -309,7 +320,7 @@ class Donut(QWidget):
             slices=geometry.slices(need),
             part_index=self._part_index,
             pinned=pinned,
-            texts=self._texts(estimate, Numbers.of(self._view.view)),
+            texts=self._said(estimate),
             kind="unknown" if self._stale else estimate.verdict.kind,
             selected=self._selection.component[:2],
             hovered=self._selection.hover[:2],
@@ -336,17 +347,16 @@ class Donut(QWidget):
         painter.fillRect(QRectF(0, height, self.width(), 1), look.colours.hairline)
         if self._estimate is None:
             return height
-        side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         left = look.px(16)
         lead = self.tr("At the peak:")
-        wide = look.metrics(Role.SMALL).horizontalAdvance(lead) + look.px(4)
+        wide = look.width(lead, Role.SMALL) + look.px(4)
         painter.setPen(look.colours.secondary)
         painter.setFont(look.font(Role.SMALL))
-        painter.drawText(QRectF(left, 0, self.width() - left, height), side, lead)
+        painter.drawText(QRectF(left, 0, self.width() - left, height), _LEFT, lead)
         moment = message_text(self._estimate.peak_moment.label)
         room = self.width() - left - wide - look.px(12)
-        shown = look.metrics(Role.SMALL, 600).elidedText(moment, Qt.TextElideMode.ElideRight, room)
+        shown = look.cut(moment, room, Role.SMALL, 600)
         painter.setPen(look.colours.text)
         painter.setFont(look.font(Role.SMALL, 600))
-        painter.drawText(QRectF(left + wide, 0, room + 2, height), side, shown)
+        painter.drawText(QRectF(left + wide, 0, room + 2, height), _LEFT, shown)
         return height + 1

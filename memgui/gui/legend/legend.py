@@ -173,13 +173,14 @@ class Legend(QWidget):
         titles = self.model.titles()
         numbers = Numbers.of(self._view.view)
         bold = look.metrics(Role.BODY, 500)
+        opened = self.tree.open_components()
         names = 0.0
         changes = [total.last, titles[3]]
         if free is not None:
             changes.append(free.last)
         for row in self.model.rows:
             names = max(names, bold.horizontalAdvance(row.name))
-            for part in row.parts:
+            for part in row.parts if row.path[0] in opened else ():
                 names = max(names, bold.horizontalAdvance(part.name) + look.px(INDENT))
             if row.change is not None:
                 changes.extend(

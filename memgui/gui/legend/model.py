@@ -129,15 +129,7 @@ class LegendModel(QAbstractItemModel):
         if row is None or numbers is None:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            match index.column():
-                case 0:
-                    return row.name
-                case 1:
-                    return numbers.two(row.bytes)
-                case 2:
-                    return numbers.share(row.bytes, self._total)
-                case _:
-                    return numbers.grouped(row.bytes) if row.change is None else numbers.delta(row.change)
+            return self.texts(row)[index.column()]
         if role == Qt.ItemDataRole.AccessibleTextRole:
             if index.column() == NAME:
                 share = numbers.share(row.bytes, self._total)
@@ -146,6 +138,14 @@ class LegendModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return numbers.exact(row.bytes)
         return None
+
+    def texts(self, row: Row) -> tuple[str, str, str, str]:
+        """What the columns of a row say."""
+        numbers = self._numbers
+        if numbers is None:
+            return row.name, "", "", ""
+        last = numbers.grouped(row.bytes) if row.change is None else numbers.delta(row.change)
+        return row.name, numbers.two(row.bytes), numbers.share(row.bytes, self._total), last
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole

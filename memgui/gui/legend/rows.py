@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
 
 from memgui.gui.icons import paint_icon
 from memgui.gui.palette import Paint, hatch_brush
@@ -56,15 +57,33 @@ def columns_for(look: Look, width: float, texts: Sequence[Sequence[str]], name: 
 def paint_swatch(painter: QPainter, look: Look, left: float, middle: float, paint: Paint | None) -> None:
     """12 px of a colour; without a paint an empty box, for what is free."""
     side = look.px(12)
-    rect = QRectF(left + 0.5, round(middle - side / 2) + 0.5, side - 1, side - 1)
-    radius = look.px(2)
-    painter.setPen(QPen(paint.edge if paint is not None else look.colours.border, 1))
-    painter.setBrush(paint.fill if paint is not None else look.colours.base)
-    painter.drawRoundedRect(rect, radius, radius)
-    if paint is not None and paint.hatch is not None:
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(hatch_brush(paint.hatch, painter.device().devicePixelRatioF(), 4))
+    fill = paint.fill if paint is not None else look.colours.base
+    edge = paint.edge if paint is not None else look.colours.border
+    hatch = paint.hatch.rgba() if paint is not None and paint.hatch is not None else 0
+    ratio = painter.device().devicePixelRatioF()
+    picture = _swatch(side, look.px(2), ratio, fill.rgba(), edge.rgba(), hatch)
+    painter.drawPixmap(QPoint(round(left), round(middle - side / 2)), picture)
+
+
+@lru_cache(maxsize=256)
+def _swatch(side: int, radius: int, ratio: float, fill: int, edge: int, hatch: int) -> QPixmap:
+    picture = QPixmap(round(side * ratio), round(side * ratio))
+    picture.setDevicePixelRatio(ratio)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    try:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        rect = QRectF(0.5, 0.5, side - 1, side - 1)
+        painter.setPen(QPen(QColor.fromRgba(edge), 1))
+        painter.setBrush(QColor.fromRgba(fill))
         painter.drawRoundedRect(rect, radius, radius)
+        if hatch:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(hatch_brush(QColor.fromRgba(hatch), ratio, 4))
+            painter.drawRoundedRect(rect, radius, radius)
+    finally:
+        painter.end()
+    return picture
 
 
 def paint_chevron(painter: QPainter, look: Look, middle: float, opened: bool) -> None:
@@ -92,14 +111,14 @@ def paint_cells(
     indent: float,
     weights: tuple[int, int, int, int],
     inks: tuple[QColor, QColor, QColor, QColor],
-    role: Role = Role.BODY,
+    role: float = Role.BODY,
 ) -> None:
     """Write a row; ``weights`` and ``inks`` by column."""
     left = look.px(46) + indent
     room = columns.name_end - left + look.px(8)
     painter.setPen(inks[0])
     painter.setFont(look.font(role, weights[0]))
-    shown = look.metrics(role, weights[0]).elidedText(cells.name, Qt.TextElideMode.ElideRight, room)
+    shown = look.cut(cells.name, room, role, weights[0])
     painter.drawText(QRectF(left, rect.top(), room + 2, rect.height()), _LEFT, shown)
     for text, edge, weight, ink in (
         (cells.size, columns.size, weights[1], inks[1]),
@@ -111,7 +130,7 @@ def paint_cells(
             painter.setFont(look.font(role, weight))
             painter.drawText(QRectF(0, rect.top(), edge, rect.height()), _RIGHT, text)
     if cells.rise and columns.last is not None:
-        wide = look.metrics(role, weights[3]).horizontalAdvance(cells.last)
+        wide = look.width(cells.last, role, weights[3])
         _paint_triangle(
             painter, look, columns.last - wide - look.px(9), rect.center().y(), cells.rise, inks[3]
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QStyledItemDelegate,
@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 from memgui.document.selection import ComponentPath, Selection
 from memgui.gui.controls.frames import by_keyboard, outlined
 from memgui.gui.controls.scrolling import slim
-from memgui.gui.legend.model import LAST, NAME, SHARE, SIZE, Index, LegendModel, Row
+from memgui.gui.legend.model import NAME, Index, LegendModel, Row
 from memgui.gui.legend.rows import INDENT, ROW, Cells, Columns, paint_cells, paint_chevron, paint_swatch
 from memgui.gui.theme import Look, Role
 
@@ -158,7 +158,6 @@ class LegendTree(QTreeView):
         rect.setLeft(0)
         rect.setWidth(self.viewport().width())
         current = index.row() == self.currentIndex().row() and index.parent() == self.currentIndex().parent()
-        painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if current:
             painter.fillRect(rect, colours.selected)
@@ -169,10 +168,8 @@ class LegendTree(QTreeView):
         self._draw_cells(painter, look, rect, row, index, current)
         painter.setOpacity(1.0)
         if current and self._ring and self.hasFocus():
-            clear = colours.selected
-            clear.setAlpha(0)
+            clear = QColor(0, 0, 0, 0)
             outlined(painter, rect.adjusted(1, 1, -1, -1), look.px(4), clear, colours.accent, 2)
-        painter.restore()
 
     def _draw_cells(
         self,
@@ -195,7 +192,6 @@ class LegendTree(QTreeView):
         )
         paint_swatch(painter, look, look.px(26) + indent, middle, paint)
         rise = 0 if not row.change else 1 if row.change > 0 else -1
-        texts = [self._rows.data(index.sibling(index.row(), column)) for column in (SIZE, SHARE, LAST)]
         name_ink = colours.secondary if part and not current else colours.text
         rest = colours.secondary
         paint_cells(
@@ -203,7 +199,7 @@ class LegendTree(QTreeView):
             look,
             rect,
             self._columns,
-            Cells(row.name, texts[0], texts[1], texts[2], rise),
+            Cells(*self._rows.texts(row), rise),
             indent,
             (400 if part else 500, 400 if part else 500, 400, 400),
             (name_ink, name_ink, rest, rest),

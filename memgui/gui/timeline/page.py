@@ -144,8 +144,8 @@ class TimelinePage(QWidget):
             index=numbers.grouped(moment + 1),
             count=numbers.grouped(len(self._shown.timeline)),
         )
-        room = row.width() - look.metrics(Role.BODY, 600).horizontalAdvance(title) - look.px(12)
-        if look.metrics(Role.SMALL).horizontalAdvance(note) <= room:
+        room = row.width() - look.width(title, Role.BODY, 600) - look.px(12)
+        if look.width(note, Role.SMALL) <= room:
             painter.setPen(colours.secondary)
             painter.setFont(look.font(Role.SMALL))
             painter.drawText(row, _RIGHT, note)

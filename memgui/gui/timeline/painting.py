@@ -64,7 +64,7 @@ def lay_out(content: Content, look: Look, numbers: Numbers, width: float, height
     limit = float(content.estimate.verdict.capacity_bytes)
     top = float(look.px(14))
     axis = geometry.axis_for(float(content.highest), limit, numbers.unit_bytes, top, bottom, look.px(34))
-    left = look.metrics(Role.CAPTION).horizontalAdvance(grid_text(axis.end, axis, numbers)) + look.px(10)
+    left = look.width(grid_text(axis.end, axis, numbers), Role.CAPTION) + look.px(10)
     right = max(width - look.px(2), left + 1)
     across = geometry.across_for(content.estimate.timeline, left, right)
     return Drawing(axis, across, content.layers, content.kinks, spans, content.peak, content.first)
@@ -246,7 +246,7 @@ class Artist:
         text = QCoreApplication.translate("timeline", "First step {size}").format(
             size=numbers.one(estimate.timeline[drawing.first].bytes)
         )
-        wide = look.metrics(Role.SMALL, 600).horizontalAdvance(text) + look.px(6)
+        wide = look.width(text, Role.SMALL, 600) + look.px(6)
         high = look.px(16)
         for rect in (
             QRectF(first.x() - wide / 2, first.y() - high - look.px(6), wide, high),

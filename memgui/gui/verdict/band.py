@@ -23,6 +23,9 @@ from memgui.gui.verdict.chips import Cell, Chip, ChipRow
 HEIGHT = 136
 
 
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+
+
 class VerdictBand(QWidget):
     """The first thing to read.  Chips are set by whoever computes them; there are none until then."""
 
@@ -143,7 +146,7 @@ class VerdictBand(QWidget):
         self._chips.setGeometry(start, look.px(11), max(0, right - start), look.px(48))
         self._chips.place()  # a hidden widget is told of its size only when it is shown
         detail = self._detail_shown(look)
-        at = self._text_left(look) + round(look.metrics(Role.SMALL).horizontalAdvance(detail)) + look.px(12)
+        at = self._text_left(look) + round(look.width(detail, Role.SMALL)) + look.px(12)
         self._assumptions.setGeometry(
             at, look.px(47) - look.px(10), self._assumptions.sizeHint().width(), look.px(20)
         )
@@ -152,8 +155,8 @@ class VerdictBand(QWidget):
         """What the sentence needs, or the line below it and its link at their shortest."""
         link = self._assumptions.sizeHint().width() + look.px(12) if self._assumptions.text() else 0
         return max(
-            look.metrics(Role.VERDICT, 600).horizontalAdvance(self._headline),
-            look.metrics(Role.SMALL).horizontalAdvance(self._details[1]) + link,
+            look.width(self._headline, Role.VERDICT, 600),
+            look.width(self._details[1], Role.SMALL) + link,
         )
 
     def _detail_shown(self, look: Look) -> str:
@@ -162,7 +165,7 @@ class VerdictBand(QWidget):
         end = self._chips.x() + self._chips.content_left()
         link = self._assumptions.sizeHint().width() + look.px(24) if self._assumptions.text() else 0
         room = end - self._text_left(look) - link
-        return long if look.metrics(Role.SMALL).horizontalAdvance(long) <= room else short
+        return long if look.width(long, Role.SMALL) <= room else short
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
@@ -175,16 +178,15 @@ class VerdictBand(QWidget):
         painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), colours.hairline)
         paint_verdict(painter, kind, QPointF(look.px(34), look.px(32)), look.px(28), colours)
         left = self._text_left(look)
-        side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         room = self.width() - left - look.px(16)
         painter.setPen(colours.text)
         painter.setFont(look.font(Role.VERDICT, 600))
         metrics = look.metrics(Role.VERDICT, 600)
         shown = metrics.elidedText(self._headline, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(QRectF(left, look.px(10), room, look.px(28)), side, shown)
+        painter.drawText(QRectF(left, look.px(10), room, look.px(28)), _LEFT, shown)
         painter.setPen(colours.secondary)
         painter.setFont(look.font(Role.SMALL))
-        painter.drawText(QRectF(left, look.px(37), room, look.px(20)), side, self._detail_shown(look))
+        painter.drawText(QRectF(left, look.px(37), room, look.px(20)), _LEFT, self._detail_shown(look))
 
 
 class AssumptionsPopup(QFrame):

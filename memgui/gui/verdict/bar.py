@@ -23,6 +23,9 @@ DIMMED = 0.38
 """Opacity of a picture that shows an earlier scenario."""
 
 
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+
+
 def bar_piece(rect: QRectF, radius: float, left: bool, right: bool) -> QPainterPath:
     """A box with its left or right corners rounded."""
     path = QPainterPath()
@@ -98,7 +101,7 @@ class CapacityBar(QWidget):
     def _scale(self, look: Look, sizes: geometry.Sizes, numbers: Numbers) -> geometry.Scale:
         assert self._estimate is not None
         text = sentence.limit_text(self._estimate, numbers)
-        label = look.metrics(Role.SMALL, 600).horizontalAdvance(text) + look.px(12)
+        label = look.width(text, Role.SMALL, 600) + look.px(12)
         return geometry.scale_for(sizes, float(self.width()), numbers.unit_bytes, look.px(100), label)
 
     def segment_at(self, x: float) -> str:
@@ -272,10 +275,9 @@ class CapacityBar(QWidget):
         if not figure:
             painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, name)
             return
-        side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-        painter.drawText(rect.adjusted(pad, 0, 0, 0), side, name)
+        painter.drawText(rect.adjusted(pad, 0, 0, 0), _LEFT, name)
         painter.setFont(look.font(Role.SMALL))
-        painter.drawText(rect.adjusted(pad * 1.75 + bold.horizontalAdvance(name), 0, 0, 0), side, figure)
+        painter.drawText(rect.adjusted(pad * 1.75 + bold.horizontalAdvance(name), 0, 0, 0), _LEFT, figure)
 
     def _paint_marks(
         self, painter: QPainter, look: Look, bar: QRectF, sizes: geometry.Sizes, scale: geometry.Scale
@@ -314,11 +316,10 @@ class CapacityBar(QWidget):
                 at = round(x) + (0.5 if x == placed.left else -0.5)
                 painter.drawLine(QPointF(at, middle - look.px(3)), QPointF(at, middle + look.px(3)))
         painter.setFont(look.font(Role.SMALL, 600))
-        side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         for label, ink in ((placed.gap, colour), (placed.limit, colours.text)):
             if label is not None:
                 painter.setPen(ink)
-                painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), side, label.text)
+                painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), _LEFT, label.text)
 
     def _paint_below(
         self,
@@ -333,7 +334,6 @@ class CapacityBar(QWidget):
         colours = look.colours
         taken: list[geometry.Label] = []
         row = QRectF(0, bar.bottom() + look.px(6), self.width(), look.px(16))
-        side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         if self._estimate.low_bytes < self._estimate.high_bytes:
             low, high = sentence.range_figures(self._estimate.low_bytes, self._estimate.high_bytes, numbers)
             text = f"{low} \u2013 {high.removesuffix(' ' + numbers.unit)}"
@@ -342,7 +342,7 @@ class CapacityBar(QWidget):
             taken.append(label)
             painter.setPen(colours.secondary)
             painter.setFont(look.font(Role.CAPTION, 600))
-            painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), side, text)
+            painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), _LEFT, text)
         metrics = look.metrics(Role.CAPTION)
         painter.setPen(colours.tertiary)
         painter.setFont(look.font(Role.CAPTION))
@@ -351,7 +351,7 @@ class CapacityBar(QWidget):
             scale, unit, numbers.unit, numbers.axis, metrics.horizontalAdvance, taken, look.px(8)
         )
         for label in ticks:
-            painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), side, label.text)
+            painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), _LEFT, label.text)
         painter.setPen(QPen(colours.border, 1))
         for label in ticks:
             x = round(label.x + label.width / 2) + 0.5

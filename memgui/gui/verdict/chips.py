@@ -163,7 +163,7 @@ class _CellButton(_Pressable):
         row = QRectF(0, middle - look.px(19), self.width(), look.px(20))
         painter.drawText(row, Qt.AlignmentFlag.AlignCenter, self.cell.title)
         icon = look.px(13)
-        wide = look.metrics(Role.SMALL).horizontalAdvance(self.cell.text)
+        wide = look.width(self.cell.text, Role.SMALL)
         left = (self.width() - icon - look.px(5) - wide) / 2
         low = middle + look.px(9)
         paint_verdict(painter, self.cell.kind, QPointF(left + icon / 2, low), icon, colours)
@@ -310,7 +310,7 @@ class ChipRow(QWidget):
 
     def _caption_width(self, look: Look) -> int:
         lines = self._caption.split("\n")
-        return round(max(look.metrics(Role.SMALL).horizontalAdvance(line) for line in lines)) + 1
+        return round(max(look.width(line, Role.SMALL) for line in lines)) + 1
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if not self._cells or self._cells[0].isHidden():

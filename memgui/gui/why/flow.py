@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QTextLayout, QTextOption
+from PySide6.QtGui import QColor, QFont, QTextLayout, QTextOption
 
 from memgui.gui.theme import Look, Role
 from memgui.planning.formula import Kind, Token, operator_text
@@ -68,7 +68,7 @@ class Writer:
         self.y += self._look.px(length)
 
     def paragraph(
-        self, text: str, role: Role, colour: QColor, indent: float = 0.0, weight: int = 400
+        self, text: str, role: float, colour: QColor, indent: float = 0.0, weight: int = 400
     ) -> None:
         """A text broken to the width."""
         if not text:
@@ -143,7 +143,7 @@ class Writer:
         """What stands under a symbol's number, and how wide both are."""
         assert token.symbol is not None
         look = self._look
-        wide = look.metrics(Role.FORMULA).horizontalAdvance(self._words.count(token.value))
+        wide = look.width(self._words.count(token.value), Role.FORMULA)
         caption = look.metrics(Role.CAPTION)
         label = symbol_label(token.symbol, self._words)
         shown = caption.elidedText(label, Qt.TextElideMode.ElideRight, max(wide, look.px(112)))
@@ -154,7 +154,7 @@ class Writer:
         if token.kind is Kind.SYMBOL:
             return self._caption(token)[1] + self._look.px(1)
         text, before, after = self._plain(token, gap)
-        return before + self._look.metrics(Role.FORMULA).horizontalAdvance(text) + after
+        return before + self._look.width(text, Role.FORMULA) + after
 
     def _plain(self, token: Token, gap: float) -> tuple[str, float, float]:
         if token.kind is Kind.NUMBER:
@@ -250,8 +250,6 @@ def _spaced(token: Token, gap: float) -> tuple[str, float, float]:
 
 def broken(text: str, font: QFont, width: float) -> list[str]:
     """A text in lines of at most ``width`` px, broken as its language breaks."""
-    if QFontMetricsF(font).horizontalAdvance(text) <= width and "\n" not in text:
-        return [text]
     layout = QTextLayout(text, font)
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)

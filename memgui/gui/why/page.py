@@ -223,7 +223,7 @@ class WhyPage(QWidget):
         words = self._words()
         above, name = title_of(explanation, words)
         size = words.size(explanation.bytes)
-        wide = look.metrics(Role.TITLE, 600).horizontalAdvance(size)
+        wide = look.width(size, Role.TITLE, 600)
         painter.setPen(colours.text)
         painter.setFont(look.font(Role.TITLE, 600))
         painter.drawText(row, _RIGHT, size)

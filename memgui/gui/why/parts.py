@@ -183,7 +183,7 @@ class PartsList(QWidget):
         painter.setFont(look.font(role, weight))
         painter.drawText(rect, _RIGHT, line.figure)
         room = rect.width() - max(figure, look.px(44)) - look.px(8)
-        note = look.metrics(Role.SMALL, 400, True).horizontalAdvance(line.note) if line.note else 0.0
+        note = look.width(line.note, Role.SMALL, 400, True) if line.note else 0.0
         name = metrics.horizontalAdvance(line.name)
         if note and name + look.px(10) + note > room:
             note = 0.0

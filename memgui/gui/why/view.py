@@ -25,6 +25,8 @@ from memgui.gui.why.flow import Flow, Link, flow_of
 from memgui.planning.why import Explanation, as_text
 from memgui.planning.words import Words
 
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+
 
 class WhyView(QWidget):
     """Paints one explanation.  Numbers with a field are links: Tab goes through them, Enter follows."""
@@ -201,8 +203,7 @@ class WhyView(QWidget):
             painter.setPen(QPen(colours.accent, 1, Qt.PenStyle.DotLine))
             line = round(link.line) - 0.5
             painter.drawLine(QPointF(link.number.left(), line), QPointF(link.number.right(), line))
-        side = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         for piece in flow.pieces:
             painter.setPen(piece.colour)
             painter.setFont(piece.font)
-            painter.drawText(piece.rect, side, piece.text)
+            painter.drawText(piece.rect, _LEFT, piece.text)
