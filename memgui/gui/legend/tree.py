@@ -40,6 +40,7 @@ class LegendTree(QTreeView):
         self._columns: Columns | None = None
         self._ring = False
         self._following = False
+        self._current: ComponentPath = ()
         self.dimmed = 1.0
         self.setModel(model)
         self.setItemDelegate(_RowHeight(self))
@@ -91,12 +92,15 @@ class LegendTree(QTreeView):
         self._following = True
         self.setCurrentIndex(index)
         self._following = False
+        row = self._rows.row_at(index)
+        self._current = row.path if row is not None else ()
         if index.isValid():
             self.scrollTo(index)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
         row = self._rows.row_at(current)
+        self._current = row.path if row is not None else ()
         if row is not None and not self._following:
             self._selection.select(row.path)
 
@@ -157,7 +161,7 @@ class LegendTree(QTreeView):
         rect = QRectF(option.rect)
         rect.setLeft(0)
         rect.setWidth(self.viewport().width())
-        current = index.row() == self.currentIndex().row() and index.parent() == self.currentIndex().parent()
+        current = row.path == self._current
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if current:
             painter.fillRect(rect, colours.selected)
@@ -186,7 +190,7 @@ class LegendTree(QTreeView):
         indent = look.px(INDENT) if part else 0
         middle = rect.center().y()
         if row.parts:
-            paint_chevron(painter, look, middle, self.isExpanded(index.sibling(index.row(), NAME)))
+            paint_chevron(painter, look, middle, self.isExpanded(index))
         paint = (
             colours.part(row.path[0], row.place) if part and not current else colours.component(row.path[0])
         )

@@ -49,6 +49,22 @@ def bar_piece(rect: QRectF, radius: float, left: bool, right: bool) -> QPainterP
     return path
 
 
+class Said:
+    """The bar's texts, made once for an estimate and its units."""
+
+    __slots__ = ("figures", "gaps", "limit", "numbers", "range")
+
+    def __init__(self, estimate: Estimate, numbers: Numbers) -> None:
+        self.numbers = numbers
+        self.limit = sentence.limit_text(estimate, numbers)
+        self.gaps = [sentence.gap(estimate, numbers), sentence.gap(estimate, numbers, short=True)]
+        self.figures = {node.key: numbers.two(node.bytes) for node in estimate.components if node.bytes}
+        self.range = ""
+        if estimate.low_bytes < estimate.high_bytes:
+            low, high = sentence.range_figures(estimate.low_bytes, estimate.high_bytes, numbers)
+            self.range = f"{low} \u2013 {high.removesuffix(' ' + numbers.unit)}"
+
+
 class CapacityBar(QWidget):
     """One line of components from 0 to past the limit; hover and click point at a component."""
 
@@ -57,6 +73,7 @@ class CapacityBar(QWidget):
         self._selection = selection
         self._view = view
         self._estimate: Estimate | None = None
+        self._said: Said | None = None
         self._card = 0
         self._stale = False
         self._eased = Eased(self, view)
@@ -65,14 +82,23 @@ class CapacityBar(QWidget):
         self.setAccessibleName(self.tr("Capacity"))
         selection.selected.connect(self.update)
         selection.hovered.connect(self.update)
-        view.changed.connect(self.update)
+        view.changed.connect(self._reword)
+
+    def _reword(self, _: object = None) -> None:
+        self._said = None
+        self.update()
+
+    def _texts(self, estimate: Estimate) -> Said:
+        if self._said is None:
+            self._said = Said(estimate, Numbers.of(self._view.view))
+        return self._said
 
     def set_result(self, result: Result) -> None:
         """Show an estimate; the last good one, dimmed, where there is none."""
         estimate = result.shown
         if estimate is self._estimate and result.stale == self._stale:
             return
-        self._estimate, self._stale = estimate, result.stale
+        self._estimate, self._stale, self._said = estimate, result.stale, None
         if estimate is None:
             self.update()
             return
@@ -98,18 +124,16 @@ class CapacityBar(QWidget):
         now = self._eased.now
         return geometry.Sizes(now, now["low"], now["high"], now["total"], now["limit"], now["card"])
 
-    def _scale(self, look: Look, sizes: geometry.Sizes, numbers: Numbers) -> geometry.Scale:
-        assert self._estimate is not None
-        text = sentence.limit_text(self._estimate, numbers)
-        label = look.width(text, Role.SMALL, 600) + look.px(12)
-        return geometry.scale_for(sizes, float(self.width()), numbers.unit_bytes, look.px(100), label)
+    def _scale(self, look: Look, sizes: geometry.Sizes, said: Said) -> geometry.Scale:
+        label = look.width(said.limit, Role.SMALL, 600) + look.px(12)
+        return geometry.scale_for(sizes, float(self.width()), said.numbers.unit_bytes, look.px(100), label)
 
     def segment_at(self, x: float) -> str:
         """Key of the component under ``x`` px; empty where there is none."""
         if self._estimate is None:
             return ""
         sizes = self._sizes()
-        scale = self._scale(Look.of(self), sizes, Numbers.of(self._view.view))
+        scale = self._scale(Look.of(self), sizes, self._texts(self._estimate))
         for segment in geometry.segments(sizes, scale):
             if segment.left <= x < segment.right:
                 return segment.key
@@ -161,17 +185,17 @@ class CapacityBar(QWidget):
             painter.setBrush(look.colours.track)
             painter.drawRoundedRect(bar, look.px(3), look.px(3))
             return
-        numbers = Numbers.of(self._view.view)
+        said = self._texts(self._estimate)
         sizes = self._sizes()
-        scale = self._scale(look, sizes, numbers)
+        scale = self._scale(look, sizes, said)
         if self._stale:
             painter.setOpacity(DIMMED)
         self._paint_track(painter, look, bar, sizes, scale)
-        self._paint_segments(painter, look, bar, sizes, scale, numbers)
+        self._paint_segments(painter, look, bar, sizes, scale, said)
         self._paint_marks(painter, look, bar, sizes, scale)
         if not self._stale:
-            self._paint_above(painter, look, sizes, scale, numbers)
-            self._paint_below(painter, look, bar, sizes, scale, numbers)
+            self._paint_above(painter, look, sizes, scale, said)
+            self._paint_below(painter, look, bar, sizes, scale, said)
 
     def _paint_track(
         self, painter: QPainter, look: Look, bar: QRectF, sizes: geometry.Sizes, scale: geometry.Scale
@@ -195,7 +219,7 @@ class CapacityBar(QWidget):
         bar: QRectF,
         sizes: geometry.Sizes,
         scale: geometry.Scale,
-        numbers: Numbers,
+        said: Said,
     ) -> None:
         found = geometry.segments(sizes, scale)
         pointed = {path[0] for path in (self._selection.component, self._selection.hover) if path}
@@ -214,7 +238,7 @@ class CapacityBar(QWidget):
             if uncertain:
                 self._hatch(painter, look, rect, paint, scale.x(sizes.low), last)
             elif not self._stale:
-                self._write(painter, look, rect, segment.key, paint, numbers)
+                self._write(painter, look, rect, segment.key, paint, said)
 
     def _fill(
         self,
@@ -250,15 +274,12 @@ class CapacityBar(QWidget):
         painter.drawPath(bar_piece(area.adjusted(0, 1, -1, -1), look.px(2), False, last))
         painter.fillRect(QRectF(round(start), rect.top(), 1, rect.height()), paint.edge)
 
-    def _write(
-        self, painter: QPainter, look: Look, rect: QRectF, key: str, paint: Paint, numbers: Numbers
-    ) -> None:
-        assert self._estimate is not None
+    def _write(self, painter: QPainter, look: Look, rect: QRectF, key: str, paint: Paint, said: Said) -> None:
         bold, plain = look.metrics(Role.SMALL, 600), look.metrics(Role.SMALL)
         pad = look.px(8)
         if rect.width() < 3 * pad:
             return
-        figure = numbers.two(self._estimate.component(key).bytes)
+        figure = said.figures.get(key, "")
         name, figure = geometry.inner_label(
             rect.width(),
             component_name(key),
@@ -295,15 +316,13 @@ class CapacityBar(QWidget):
             painter.fillRect(mark, colour)
 
     def _paint_above(
-        self, painter: QPainter, look: Look, sizes: geometry.Sizes, scale: geometry.Scale, numbers: Numbers
+        self, painter: QPainter, look: Look, sizes: geometry.Sizes, scale: geometry.Scale, said: Said
     ) -> None:
         assert self._estimate is not None
         colours = look.colours
         metrics = look.metrics(Role.SMALL, 600)
-        texts = [sentence.gap(self._estimate, numbers), sentence.gap(self._estimate, numbers, short=True)]
-        limit = sentence.limit_text(self._estimate, numbers)
         space = look.px(8)
-        placed = geometry.above(scale, sizes, limit, texts, metrics.horizontalAdvance, space)
+        placed = geometry.above(scale, sizes, said.limit, said.gaps, metrics.horizontalAdvance, space)
         passed = sizes.total > sizes.limit
         colour = colours.bad if passed else colours.verdict(self._estimate.verdict.kind)
         row = QRectF(0, 0, self.width(), look.px(18))
@@ -328,24 +347,23 @@ class CapacityBar(QWidget):
         bar: QRectF,
         sizes: geometry.Sizes,
         scale: geometry.Scale,
-        numbers: Numbers,
+        said: Said,
     ) -> None:
         assert self._estimate is not None
         colours = look.colours
         taken: list[geometry.Label] = []
         row = QRectF(0, bar.bottom() + look.px(6), self.width(), look.px(16))
-        if self._estimate.low_bytes < self._estimate.high_bytes:
-            low, high = sentence.range_figures(self._estimate.low_bytes, self._estimate.high_bytes, numbers)
-            text = f"{low} \u2013 {high.removesuffix(' ' + numbers.unit)}"
+        if said.range:
             bold = look.metrics(Role.CAPTION, 600)
-            label = geometry.range_label(scale, sizes, text, bold.horizontalAdvance)
+            label = geometry.range_label(scale, sizes, said.range, bold.horizontalAdvance)
             taken.append(label)
             painter.setPen(colours.secondary)
             painter.setFont(look.font(Role.CAPTION, 600))
-            painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), _LEFT, text)
+            painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), _LEFT, said.range)
         metrics = look.metrics(Role.CAPTION)
         painter.setPen(colours.tertiary)
         painter.setFont(look.font(Role.CAPTION))
+        numbers = said.numbers
         unit = numbers.unit_bytes
         ticks = geometry.tick_labels(
             scale, unit, numbers.unit, numbers.axis, metrics.horizontalAdvance, taken, look.px(8)
