@@ -113,6 +113,11 @@ class Document(QObject):
         self._turn.start()
 
     @property
+    def estimator(self) -> Callable[[Scenario], Estimate]:
+        """What answers for a scenario; views that ask about others ask it too."""
+        return self._estimate
+
+    @property
     def state(self) -> State:
         """The scenario with where it came from."""
         return self._state

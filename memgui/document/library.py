@@ -6,6 +6,7 @@ Every fault becomes a :class:`Notice`; the open scenario is then as it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -67,6 +68,13 @@ class Library(QObject):
     def presets(self) -> tuple[Entry, ...]:
         """The person's presets and everyone's, by name."""
         return self._presets.entries()
+
+    def scenario_of(self, entry: Entry) -> Scenario | None:
+        """The scenario of a preset; ``None`` where it has none or cannot be read now."""
+        with suppress(FileFault):
+            content = self._presets.load(entry).preset.content
+            return content if isinstance(content, Scenario) else None
+        return None
 
     def recent_files(self) -> tuple[str, ...]:
         """Paths opened lately, newest first."""

@@ -123,7 +123,7 @@ class NoticeBar(QWidget):
 
     def _fit(self) -> None:
         """Take the height that the text needs at this width."""
-        self._column.invalidate()
+        self._column.activate()  # the nested layout must forget the height of the text before
         self.setFixedHeight(max(Look.of(self).px(43), self._column.heightForWidth(self.width())))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

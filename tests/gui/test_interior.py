@@ -1,8 +1,6 @@
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
@@ -15,18 +13,6 @@ from tests.document.test_library import CONFIG
 from tests.gui.house import House
 
 LENGTH = "training.sequence_length"
-
-
-@pytest.fixture
-def inside(house: House, qtbot: QtBot) -> Iterator[Interior]:
-    window = house.window()
-    qtbot.addWidget(window)
-    with qtbot.waitSignal(window.painted):
-        window.show()
-    made = Interior(window, house.context)
-    qtbot.waitUntil(made.form.isVisible)
-    yield made
-    house.document.settle()
 
 
 def config(folder: Path) -> Path:

@@ -1,8 +1,10 @@
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from memgui.document.notice import Notice
+from memgui.gui.interior import Interior
 from memgui.gui.notice_bar import NoticeBar
 from memgui.spec import Message
 
@@ -57,3 +59,16 @@ def test_markup_in_a_file_name_is_text(qtbot: QtBot) -> None:
     made.show_notice(Notice(Message("{file}", {"file": "<b>x</b>"}), "error"))
     assert made._text.textFormat() is Qt.TextFormat.PlainText
     assert made.text == "<b>x</b>"
+
+
+def test_a_long_sentence_takes_the_height_it_needs_and_no_scroll_bar(inside: Interior) -> None:
+    window = inside.window
+    window.resize(1280, 800)
+    scroll = window.centralWidget()
+    assert isinstance(scroll, QScrollArea)
+    inside.notices.show_notice(Notice(Message("Short."), "error"))
+    low = inside.notices.height()
+    inside.notices.show_notice(Notice(Message("Many words. " * 40), "error"))
+    assert inside.notices.height() > low
+    QApplication.processEvents()
+    assert not scroll.verticalScrollBar().isVisible()
