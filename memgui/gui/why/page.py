@@ -131,7 +131,7 @@ class WhyPage(QWidget):
             return
         opacity = DIMMED if self._stale else 1.0
         self.view.opacity = self.parts.opacity = opacity
-        self.parts.show_lines(lines_of(explanation, self._words().numbers, self.parts))
+        self.parts.show_lines(lines_of(explanation, self._words().numbers))
         self._place()
         self.view.show_explanation(explanation, self._words())
         self.update()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -17,6 +17,7 @@ from memgui.gui.why.qt_words import QtWords
 from memgui.planning.why import Explanation, part_name
 
 ROW = 24
+translate = QCoreApplication.translate
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
@@ -33,19 +34,19 @@ class Line:
     head: bool = False
 
 
-def lines_of(explanation: Explanation, numbers: Numbers, widget: QWidget) -> list[Line]:
+def lines_of(explanation: Explanation, numbers: Numbers) -> list[Line]:
     """Headings, parts, sum, and the same in other words."""
     words = QtWords(numbers)
     lines: list[Line] = []
     if explanation.parts:
         tensors = not explanation.parts[0].key
-        title = widget.tr("Tensors, all layers") if tensors else widget.tr("Parts")
+        title = translate("PartsList", "Tensors, all layers") if tensors else translate("PartsList", "Parts")
         lines.append(Line(title, "", numbers.unit, head=True))
         for part in explanation.parts:
             lines.append(Line(part_name(part, words), part.note, numbers.two(part.bytes), part.key))
-        lines.append(Line(widget.tr("Sum"), "", numbers.two(explanation.bytes), strong=True))
+        lines.append(Line(translate("PartsList", "Sum"), "", numbers.two(explanation.bytes), strong=True))
     if explanation.equivalents:
-        lines.append(Line(widget.tr("In other words"), "", "", head=True))
+        lines.append(Line(translate("PartsList", "In other words"), "", "", head=True))
         for label, size in explanation.equivalents:
             lines.append(Line(label.text(words), "", numbers.tip(size)))
     return lines

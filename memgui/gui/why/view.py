@@ -145,7 +145,8 @@ class WhyView(QWidget):
             self._focused = 0 if self.links() else -1
         elif event.reason() is reasons.BacktabFocusReason:
             self._focused = len(self.links()) - 1
-        self._tell_focus()
+        if self._focused >= 0:
+            self._tell_focus()
         super().focusInEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
