@@ -161,7 +161,8 @@ def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
         for tensor in op.ins:
             last[tensor.root] = index
         for tensor in op.outs:
-            last[tensor.root] = index
+            if tensor in saved or not tensor.stepwise:
+                last[tensor.root] = index
         if op.saves:
             stop_op = index
     dying: dict[int, list[Tensor]] = {}
@@ -177,7 +178,7 @@ def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
         if scratch is not None:
             events.born(scratch, op)
         for tensor in op.outs:
-            if tensor.root is tensor:
+            if tensor.root is tensor and (tensor in saved or not tensor.stepwise):
                 events.born(tensor, op)
         if scratch is not None:
             events.dead(scratch, op)

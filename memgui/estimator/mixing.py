@@ -5,7 +5,7 @@ As in :mod:`memgui.estimator.operators` each function records what one operator 
 
 from __future__ import annotations
 
-from memgui.estimator.operators import cast, weight
+from memgui.estimator.operators import FP32, cast, weight
 from memgui.estimator.tape import NEW, Back, Dims, Parameter, Tape, Tensor
 
 
@@ -26,3 +26,31 @@ def join(t: Tape, parts: tuple[Tensor, ...], name: str, dims: Dims) -> Tensor:
     parts = tuple(cast(t, part, width) for part in parts)
     out = t.tensor(name, dims, width, any(part.grad for part in parts))
     return t.record("cat", parts, out, (), tuple((part, NEW) for part in parts if part.grad))
+
+
+def piece(t: Tape, x: Tensor, name: str, dims: Dims) -> Tensor:
+    """``x[..., a:b]``: no copy; its backward is a full tensor of zeros around the gradient."""
+    part = t.view(x, name, dims)
+    t.run("slice", (x,), (part,), (), ((x, NEW),) if x.grad else ())
+    return part
+
+
+def softplus(t: Tape, x: Tensor) -> Tensor:
+    """``F.softplus``: saves its input, which autocast casts to fp32."""
+    x = cast(t, x, FP32) if t.autocast else x
+    out = t.tensor("softplus", x.dims, x.width, x.grad)
+    return t.record("softplus", (x,), out, (x,), ((x, NEW),))
+
+
+def exponential(t: Tape, x: Tensor, name: str) -> Tensor:
+    """``torch.exp``: saves its result."""
+    x = cast(t, x, FP32) if t.autocast else x
+    out = t.tensor(name, x.dims, x.width, x.grad)
+    return t.record("exp", (x,), out, (out,), ((x, NEW),))
+
+
+def copied_weight(t: Tape, weight_: Parameter, width: int) -> Tensor:
+    """``weight.to(dtype)`` as a model's code writes it: a copy of its own each time."""
+    out = cast(t, weight_, width)
+    out.weight_copy = out is not weight_
+    return out

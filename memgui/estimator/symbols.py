@@ -32,6 +32,9 @@ MODEL: dict[str, tuple[str, str | None]] = {
     "P": (QT_TRANSLATE_NOOP("symbols", "learned positions"), "model.max_position_embeddings"),
     "e": (QT_TRANSLATE_NOOP("symbols", "embedding width"), "model.embedding_size"),
     "r": (QT_TRANSLATE_NOOP("symbols", "adapter rank"), "training.lora.rank"),
+    "D": (QT_TRANSLATE_NOOP("symbols", "Mamba width"), "model.mamba_d_ssm"),
+    "N": (QT_TRANSLATE_NOOP("symbols", "state size"), "model.mamba_d_state"),
+    "K": (QT_TRANSLATE_NOOP("symbols", "tokens of the short convolution"), None),
 }
 """Symbols with a value as soon as the model (and the adapter) is known."""
 
@@ -63,12 +66,20 @@ def model_values(model: ModelSpec, rank: int) -> dict[str, int]:
         "P": model.max_position_embeddings + model.position_offset,
         "e": model.embedding_size or model.hidden_size,
         "r": rank,
+        "D": model.mamba_d_ssm,
+        "N": model.mamba_d_state,
+        "K": convolution_tokens(model),
     }
 
 
 def window(model: ModelSpec) -> int:
     """Tokens that a layer with a window or with chunks caches; beyond any length where it has neither."""
     return model.sliding_window or model.attention_chunk_size or 10**18
+
+
+def convolution_tokens(model: ModelSpec) -> int:
+    """Tokens that the model's short convolution reads."""
+    return model.mamba_d_conv or model.linear_conv_kernel_dim or model.conv1d_width
 
 
 TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
@@ -87,6 +98,16 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: s.training.sequence_length + 1,
     ),
+    "sp": (
+        QT_TRANSLATE_NOOP("symbols", "sequence length less one"),
+        None,
+        lambda s: s.training.sequence_length - 1,
+    ),
+    "sc": (
+        QT_TRANSLATE_NOOP("symbols", "sequence length and the convolution's padding"),
+        None,
+        lambda s: s.training.sequence_length + convolution_tokens(s.model) - 1,
+    ),
     "s16": (
         QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 16"),
         None,
@@ -101,6 +122,16 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
 """Symbols of a training step that stay open until it is evaluated: label, field, value."""
 
 INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
+    "sp": (
+        QT_TRANSLATE_NOOP("symbols", "prompt tokens less one"),
+        None,
+        lambda s: s.inference.prompt_tokens - 1,
+    ),
+    "sc": (
+        QT_TRANSLATE_NOOP("symbols", "prompt tokens and the convolution's padding"),
+        None,
+        lambda s: s.inference.prompt_tokens + convolution_tokens(s.model) - 1,
+    ),
     "b": (
         QT_TRANSLATE_NOOP("symbols", "sequences"),
         "inference.batch_size",

@@ -81,6 +81,7 @@ class Tensor:
     ``root`` owns the storage (itself, unless this is a view); ``coefficient`` and ``monomial``
     give the bytes of this shape.  ``width`` is bytes per element.  ``loss`` marks what belongs to
     logits and loss, ``weight_copy`` autocast's copy of a weight, ``cached`` what a cache holds.
+    ``stepwise`` is made token by token: unless it is saved, only one token's is alive at a time.
     ``layout`` is how queries, keys and values lie in memory; it decides which operators copy them.
     """
 
@@ -98,6 +99,7 @@ class Tensor:
         "origin",
         "part",
         "root",
+        "stepwise",
         "weight_copy",
         "width",
     )
@@ -119,6 +121,7 @@ class Tensor:
         self.module = ""
         self.loss = False
         self.weight_copy = False
+        self.stepwise = False
         self.cached = False
 
     def __repr__(self) -> str:

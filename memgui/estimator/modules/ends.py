@@ -84,6 +84,8 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         x = norm(t, c, x, "norm")
     t.part = t.module = "lm_head"
     before = x
+    if m.residual_in_fp32:
+        x = op.cast(t, x, o.width)
     if m.embedding_size:
         t.part = "embedding_projection"
         w = t.parameter("project_out.weight", ("e", "h"), o.width, o.base_trained)
@@ -106,6 +108,8 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         logits = op.scale(t, logits)
     if m.final_logit_softcapping is not None:
         logits = op.soft_cap(t, logits)
+    if m.logits_in_fp32:
+        logits = op.cast(t, logits, FP32)
     if not o.training:
         full = op.cast(t, logits, FP32) if logits.width != FP32 else op.clone(t, logits)
         t.use(before, logits)

@@ -10,6 +10,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.attention import attention
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.latent import latent_attention
+from memgui.estimator.modules.mamba import mamba
 from memgui.estimator.modules.mlp import mlp
 from memgui.estimator.modules.moe import sparse
 from memgui.estimator.modules.norm import norm
@@ -52,6 +53,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
         QT_TRANSLATE_NOOP("estimator", "attention without positions"),
         attending("unrotated_attention"),
     ),
+    "mamba": ("Mamba", mamba),
 }
 """What may stand in ``layer_types``: its label and the module that writes it."""
 
@@ -88,8 +90,9 @@ def _branch(t: Tape, c: Context, y: Tensor) -> Tensor:
 
 def _pre(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
     """``x + module(norm(x))``."""
-    y = module(t, c, norm(t, c, x, before))
-    return op.add(t, x, _branch(t, c, y), "residual stream")
+    wide = c.model.residual_in_fp32
+    y = module(t, c, norm(t, c, op.cast(t, x, c.options.width) if wide else x, before))
+    return op.add(t, op.cast(t, x, op.FP32) if wide else x, _branch(t, c, y), "residual stream")
 
 
 def _post(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
@@ -153,20 +156,19 @@ def plan(mixer: str, feed_forward: str, together: bool = False) -> LayerPlan:
     """
     found = _PLANS.get((mixer, feed_forward, together))
     if found is None:
-        mixing, feeding = MIXERS[mixer], FEED_FORWARDS[feed_forward]
-        label = mixing[0] if feed_forward == "dense" else feeding[0]
         key = f"{mixer}.{feed_forward}"
         blocks: tuple[tuple[str, Writer], ...]
         if together:
-            blocks = ((f"parallel.{key}", parallel(mixing[1], feeding[1])),)
+            blocks = ((f"parallel.{key}", parallel(MIXERS[mixer][1], FEED_FORWARDS[feed_forward][1])),)
         else:
-            blocks = (
-                (mixer, residual(mixing[1], "input_layernorm", "post_attention_layernorm")),
-                (
-                    feed_forward,
-                    residual(feeding[1], "pre_feedforward_layernorm", "post_feedforward_layernorm"),
-                ),
+            halves = (
+                (mixer, MIXERS, "input_layernorm", "post_attention_layernorm"),
+                (feed_forward, FEED_FORWARDS, "pre_feedforward_layernorm", "post_feedforward_layernorm"),
             )
+            blocks = tuple(
+                (kind, residual(kinds[kind][1], *norms)) for kind, kinds, *norms in halves if kind != "none"
+            )
+        label = (MIXERS[mixer] if feed_forward in ("dense", "none") else FEED_FORWARDS[feed_forward])[0]
         found = _PLANS[mixer, feed_forward, together] = LayerPlan(key, label, blocks)
     return found
 

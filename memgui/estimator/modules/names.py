@@ -23,6 +23,9 @@ LLAMA: dict[str, str] = {
     "mlp.up": "up_proj",
     "mlp.gate_up": "gate_up_proj",
     "mlp.down": "down_proj",
+    "mamba.in": "in_proj",
+    "mamba.x": "x_proj",
+    "mamba.out": "out_proj",
 }
 
 BERT = {

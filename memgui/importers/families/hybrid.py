@@ -38,6 +38,8 @@ def mamba(c: Config) -> Fields:
         "mamba_dt_rank": c.count_or_auto("time_step_rank", -(-hidden // 16)),
         "mamba_conv_bias": c.flag("use_conv_bias", default=True),
         "mamba_proj_bias": c.flag("use_bias", default=False),
+        "residual_in_fp32": c.flag("residual_in_fp32", default=True),
+        "logits_in_fp32": True,
     }
 
 
@@ -63,6 +65,8 @@ def mamba2(c: Config) -> Fields:
         "mamba_chunk_size": c.count("chunk_size"),
         "mamba_conv_bias": c.flag("use_conv_bias", default=True),
         "mamba_proj_bias": c.flag("use_bias", default=False),
+        "residual_in_fp32": c.flag("residual_in_fp32", default=True),
+        "logits_in_fp32": True,
         "mamba_inner_norm": "gated",
     }
 

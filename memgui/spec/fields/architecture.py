@@ -221,6 +221,18 @@ STATE_SPACE: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "The projections in and out have a bias."),
         applies=_mamba,
     ),
+    flag(
+        "residual_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Residual in fp32"),
+        QT_TRANSLATE_NOOP("fields", "The residual stream is kept in fp32, whatever the weights' format."),
+        applies=_mamba,
+    ),
+    flag(
+        "logits_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Logits in fp32"),
+        QT_TRANSLATE_NOOP("fields", "The model's own code turns its logits to fp32."),
+        applies=_mamba,
+    ),
     choice(
         "mamba_inner_norm",
         QT_TRANSLATE_NOOP("fields", "Mamba inner norm"),
