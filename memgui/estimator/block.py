@@ -10,6 +10,7 @@ from memgui.estimator.lifetimes import (
     Events,
     Gradient,
     Group,
+    Inner,
     Role,
     Scratch,
     Thing,
@@ -17,7 +18,7 @@ from memgui.estimator.lifetimes import (
     forward,
     saved_roots,
 )
-from memgui.estimator.tape import AMBIENT, CARRIED, Parameter, Tape, Tensor
+from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
 
 
 class Block:
@@ -32,7 +33,7 @@ class Block:
         self.saved = saved_roots(tape) if tape.training else {}
         self.carried = tape.carried is not None and tape.carried in self.saved
         """whether the block saves its own input"""
-        self._backs: dict[tuple[bool, bool, Role], Back] = {}
+        self._backs: dict[tuple[bool, bool, bool, Role], Back] = {}
 
     @cached_property
     def ambient(self) -> list[Tensor]:
@@ -49,12 +50,26 @@ class Block:
         """Forward without saving: inference, or the first pass of a checkpointed layer."""
         return forward(self.tape, {})
 
-    def back(self, role: Role = ALONE, *, accumulate: bool = False, keep_input: bool = False) -> Back:
+    def back(
+        self,
+        role: Role = ALONE,
+        *,
+        accumulate: bool = False,
+        keep_input: bool = False,
+        repeated: bool = False,
+    ) -> Back:
         """Backward; see :func:`memgui.estimator.lifetimes.backward`."""
-        found = self._backs.get((accumulate, keep_input, role))
+        key = accumulate, keep_input, repeated, role
+        found = self._backs.get(key)
         if found is None:
-            found = backward(self.tape, self.saved, role, accumulate=accumulate, keep_input=keep_input)
-            self._backs[accumulate, keep_input, role] = found
+            found = self._backs[key] = backward(
+                self.tape,
+                self.saved,
+                role,
+                accumulate=accumulate,
+                keep_input=keep_input,
+                repeated=repeated,
+            )
         return found
 
     # -- groups ---------------------------------------------------------------------------------
@@ -62,7 +77,13 @@ class Block:
     @cached_property
     def kept(self) -> Group:
         """What autograd keeps because of this block: its own tensors, its input, copies of weights."""
-        return Group(root for root in self.saved if root.origin != AMBIENT)
+        pinned = self.tape.pinned
+        return Group(root for root in self.saved if root.origin != AMBIENT and root not in pinned)
+
+    @cached_property
+    def pinned(self) -> Group:
+        """What the graph refers to until the loss dies, whether or not it is saved."""
+        return Group(dict.fromkeys(root for root in self.tape.pinned if root.origin == MADE))
 
     @cached_property
     def made(self) -> Group:
@@ -71,8 +92,9 @@ class Block:
 
     @cached_property
     def held(self) -> Group:
-        """What Python holds until the layer returns and autograd does not keep."""
-        return Group(root for root in self.tape.held if root not in self.saved)
+        """What Python, or the graph of a recomputation, holds until the layer returns; nothing saved."""
+        held = dict.fromkeys((*self.tape.held, *self.tape.pinned))
+        return Group(root for root in held if root not in self.saved)
 
     @cached_property
     def held_passing(self) -> Group:
@@ -132,6 +154,10 @@ class Block:
         """Recomputed for a moment, beside gradients that exist."""
         return _component(thing, {}, "temporary")
 
+    def sort_pinned(self, thing: Thing) -> str:
+        """The graph refers to it until the loss dies."""
+        return "activations"
+
     def sort_input(self, thing: Thing) -> str:
         """A checkpoint keeps the layer's input."""
         return "activations"
@@ -142,6 +168,8 @@ def _component(thing: Thing, saved: dict[Tensor, int], new_gradients: str) -> st
         if isinstance(thing.of, Parameter):
             return new_gradients
         return "loss" if thing.of.loss else "temporary"
+    if isinstance(thing, Inner):
+        return "overhead"
     if isinstance(thing, Scratch):
         return "loss" if thing.of.loss else "temporary"
     if thing.loss:

@@ -15,6 +15,7 @@ from memgui.estimator.options import capability, options
 from memgui.estimator.overhead import (
     ALLOCATOR_SOURCE,
     CUBLAS_SOURCE,
+    KERNELS_SOURCE,
     Range,
     context,
     cublas_workspace,
@@ -71,12 +72,15 @@ def parameters(scenario: Scenario) -> Parameters:
     return account(program, "", "", False).parameters
 
 
-def run_of(scenario: Scenario) -> Run:
-    """The scenario's program with its workload put in; raises :class:`NotCovered`."""
+def run_of(scenario: Scenario, *, whole: bool = True) -> Run:
+    """The scenario's program with its workload put in; raises :class:`NotCovered`.
+
+    ``whole``: what kernels allocate themselves counts; a tracer of tensors does not see it.
+    """
     require_covered_run(scenario)
     program = compiled(scenario.model, options(scenario))
     if scenario.task == "training":
-        return TrainingRun(scenario, program)
+        return TrainingRun(scenario, program, whole=whole)
     return InferenceRun(scenario, program)
 
 
@@ -101,7 +105,8 @@ class _Assembly:
 
     def overhead(self, amount: Amount) -> int:
         """Usual bytes beside the tensors."""
-        return amount.excess + self.workspace + self.fragmentation(amount).usual + self.context.usual
+        beside = amount.excess + self.workspace + self.fragmentation(amount).usual + self.context.usual
+        return beside + amount.components.get("overhead", 0)
 
     def estimate(self) -> Estimate:
         scenario, run = self.scenario, self.run
@@ -166,6 +171,16 @@ class _Assembly:
                 CUBLAS_SOURCE,
                 QT_TRANSLATE_NOOP(
                     "estimator", "cuBLAS keeps one workspace for each thread that multiplies matrices."
+                ),
+            ),
+            _stated(
+                "kernels",
+                QT_TRANSLATE_NOOP("estimator", "Inside kernels"),
+                whole.components.get("overhead", 0),
+                KERNELS_SOURCE,
+                QT_TRANSLATE_NOOP(
+                    "estimator",
+                    "Allocated by the kernel that runs at the peak, beside its results.",
                 ),
             ),
             _stated(

@@ -62,7 +62,7 @@ class Ledger:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self._run: Run = run_of(scenario)
+        self._run: Run = run_of(scenario, whole=False)
         self._program: Program = self._run.program
 
     @property
@@ -185,14 +185,15 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
         walk = run.walk(accumulate=accumulate)
         for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
             phases[phase + suffix], operators[phase + suffix] = _highest(run, base, points)
+    left = run.left(run.walk(accumulate=stay))
     if run.scenario.training.gradient_clipping:
         full = run.base(states=states, gradients=True).bytes
-        phases["clip"], operators["clip"] = full + a.clip_bytes, CLIP
-    phases["optimizer"], operators["optimizer"] = done + a.step_bytes, run.stepper()
+        phases["clip"], operators["clip"] = full + left + a.clip_bytes, CLIP
+    phases["optimizer"], operators["optimizer"] = done + left + a.step_bytes, run.stepper()
     return StepFigures(
         start=start,
         after_forward=start + run.walk(accumulate=stay).after_forward(),
-        after_backward=start + (0 if stay else a.gradient_bytes),
+        after_backward=start + left + (0 if stay else a.gradient_bytes),
         grad_bytes=a.gradient_bytes,
         after_step=done,
         optimizer_state_bytes=a.state_bytes,

@@ -75,6 +75,12 @@ class Scratch:
         self.coefficient, self.monomial = size
 
 
+class Inner(Scratch):
+    """What a kernel allocates itself: the allocator counts it, a tracer of tensors does not see it."""
+
+    __slots__ = ()
+
+
 Thing = Tensor | Gradient | Scratch
 
 
@@ -99,28 +105,43 @@ class Group:
 class Events:
     """Births and deaths in order: ``coefficients[i]`` (signed) times ``monomials[i]`` bytes of ``things[i]``.
 
-    ``operators[i]`` is the operator at whose run it happened.
+    ``operators[i]`` is the operator at whose run it happened.  ``whole`` are the coefficients with
+    what kernels allocate themselves; in ``coefficients`` these are 0.
     """
 
-    __slots__ = ("coefficients", "monomials", "operators", "stop", "things")
+    __slots__ = ("coefficients", "monomials", "operators", "stop", "things", "whole")
 
     def __init__(self) -> None:
         self.coefficients: list[int] = []
         self.monomials: list[int] = []
         self.things: list[Thing] = []
         self.operators: list[Op] = []
+        self.whole = self.coefficients
         self.stop = 0
+
+    def inside(self, thing: Inner, op: Op) -> None:
+        """``thing`` is allocated and freed by a kernel."""
+        if self.whole is self.coefficients:
+            self.whole = list(self.coefficients)
+        for coefficient in (thing.coefficient, -thing.coefficient):
+            self.coefficients.append(0)
+            self.whole.append(coefficient)
+            self.monomials.append(thing.monomial)
+            self.things.append(thing)
+            self.operators.append(op)
 
     def born(self, thing: Thing, op: Op) -> None:
         """``thing`` is allocated."""
-        self.coefficients.append(thing.coefficient)
-        self.monomials.append(thing.monomial)
-        self.things.append(thing)
-        self.operators.append(op)
+        self._add(thing, thing.coefficient, op)
 
     def dead(self, thing: Thing, op: Op) -> None:
         """``thing`` is freed."""
-        self.coefficients.append(-thing.coefficient)
+        self._add(thing, -thing.coefficient, op)
+
+    def _add(self, thing: Thing, coefficient: int, op: Op) -> None:
+        self.coefficients.append(coefficient)
+        if self.whole is not self.coefficients:
+            self.whole.append(coefficient)
         self.monomials.append(thing.monomial)
         self.things.append(thing)
         self.operators.append(op)
@@ -153,6 +174,7 @@ def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
     stay = set(saved)
     stay.update(tensor.root for tensor in tape.cached)
     stay.update(tape.held)
+    stay.update(tape.pinned)
     if tape.out is not None:
         stay.add(tape.out.root)
     last: dict[Tensor, int] = {}
@@ -224,13 +246,22 @@ class Back:
         self.taken_group = Group(self.taken)
 
 
-def backward(tape: Tape, saved: dict[Tensor, int], role: Role, *, accumulate: bool, keep_input: bool) -> Back:
+def backward(
+    tape: Tape,
+    saved: dict[Tensor, int],
+    role: Role,
+    *,
+    accumulate: bool,
+    keep_input: bool,
+    repeated: bool = False,
+) -> Back:
     """Births and deaths while autograd runs the block back, and the gradients it leaves.
 
     At its start the gradient of the block's output and all of ``saved`` are alive, at its end the
     gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
     so each new one is added to them and dies.  ``keep_input``: someone else keeps the block's
-    input (checkpointing does).
+    input (checkpointing does).  ``repeated``: what is run back was computed a second time, and the
+    graph that pinned tensors hang on is gone.
     """
     assert tape.out is not None
     back = Back(Gradient(tape.out))
@@ -238,6 +269,7 @@ def backward(tape: Tape, saved: dict[Tensor, int], role: Role, *, accumulate: bo
         back.start.refs += 1  # the caller of backward() holds the gradient of the loss
     events = back.events
     left = dict(saved)
+    pinned = () if repeated else tape.pinned
     grads = {tape.out: back.start}
     for tensor, gradient in role.waiting.items():
         if tensor.origin != PARAMETER:
@@ -268,6 +300,8 @@ def backward(tape: Tape, saved: dict[Tensor, int], role: Role, *, accumulate: bo
                 else:
                     events.born(gradient, op)
             results.append((tensor, gradient))
+        if op.back_inner is not None:
+            events.inside(Inner(op.outs[0], op.back_inner), op)
         if scratch is not None:
             events.dead(scratch, op)
         for gradient in arrived:
@@ -280,7 +314,9 @@ def backward(tape: Tape, saved: dict[Tensor, int], role: Role, *, accumulate: bo
             if count is None:
                 continue
             left[root] = count - 1
-            if count == 1 and (root.origin == MADE or (root.origin == CARRIED and not keep_input)):
+            if count > 1 or root in pinned:
+                continue
+            if root.origin == MADE or (root.origin == CARRIED and not keep_input):
                 events.dead(root, op)
         for gradient, raw in wider:
             events.born(gradient, op)

@@ -57,12 +57,16 @@ class Measure(Protocol[N]):
 
 
 class Bytes:
-    """Bytes alone.  ``values[i]`` is the value of monomial ``i``."""
+    """Bytes alone.  ``values[i]`` is the value of monomial ``i``.
 
-    __slots__ = ("_running", "values")
+    ``whole``: what kernels allocate themselves counts too, as the allocator's counter has it.
+    """
 
-    def __init__(self, values: list[int]) -> None:
+    __slots__ = ("_running", "values", "whole")
+
+    def __init__(self, values: list[int], *, whole: bool = False) -> None:
         self.values = values
+        self.whole = whole
         self._running: dict[Events, list[int]] = {}
 
     def running(self, events: Events) -> list[int]:
@@ -70,9 +74,13 @@ class Bytes:
         found = self._running.get(events)
         if found is None:
             value = self.values.__getitem__
-            found = list(accumulate(map(mul, events.coefficients, map(value, events.monomials))))
+            found = list(accumulate(map(mul, self.coefficients(events), map(value, events.monomials))))
             self._running[events] = found
         return found
+
+    def coefficients(self, events: Events) -> list[int]:
+        """Those of the events that count here."""
+        return events.whole if self.whole else events.coefficients
 
     def nothing(self) -> int:
         return 0
@@ -148,8 +156,9 @@ class Contents:
 
     def _until(self, events: Events, sort: Sorter, stop: int) -> Bag:
         count: dict[Thing, int] = {}
-        for thing, coefficient in zip(events.things[:stop], events.coefficients, strict=False):
-            count[thing] = count.get(thing, 0) + (1 if coefficient > 0 else -1)
+        for thing, coefficient in zip(events.things[:stop], self.numbers.coefficients(events), strict=False):
+            if coefficient:
+                count[thing] = count.get(thing, 0) + (1 if coefficient > 0 else -1)
         return {(thing, sort(thing)): number for thing, number in count.items() if number}
 
     def group(self, group: Group, sort: Sorter) -> Bag:

@@ -197,10 +197,16 @@ def soft_cap(t: Tape, x: Tensor) -> Tensor:
 
 
 def softmax(t: Tape, x: Tensor, width: int = 0) -> Tensor:
-    """``F.softmax``, computed in ``width`` where given (else under autocast in fp32); saves its result."""
-    x = cast(t, x, width) if width else _full(t, x)
-    out = t.tensor("probabilities", x.dims, x.width, x.grad)
-    return t.record("_softmax", (x,), out, (out,), ((x, NEW),))
+    """``F.softmax``, computed in ``width`` where given (else under autocast in fp32); saves its result.
+
+    CUDA's kernel reads fp16 and writes fp32 in one go; bf16 is cast first.
+    """
+    width = width or (FP32 if t.autocast else x.width)
+    if t.half != "fp16" or (x.width, width) != (2, FP32):
+        x = cast(t, x, width)
+    out = t.tensor("probabilities", x.dims, width, x.grad)
+    product = (out.coefficient, out.monomial)  # CUDA's backward multiplies output and gradient first
+    return t.record("_softmax", (x,), out, (out,), ((x, NEW),), back_inner=product)
 
 
 def dropout(t: Tape, x: Tensor, probability: float) -> Tensor:

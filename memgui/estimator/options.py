@@ -43,6 +43,8 @@ class Options(NamedTuple):
     trained: str
     """``full``, ``lora`` or ``frozen`` (only the head)"""
     lora: Lora | None
+    input_leaf: bool = False
+    """the embeddings' output is made to require a gradient (``enable_input_require_grads``)"""
     decode: bool = False
     """one query token against a cache"""
     cache_width: int = 0
@@ -97,6 +99,7 @@ def options(scenario: Scenario) -> Options:
             embedding_dropout="embedding" in model.dropouts and drops(model.embedding_dropout),
             trained=training.method,
             lora=training.lora if lora else None,
+            input_leaf=lora and training.input_require_grads and training.activation_checkpointing != "none",
         )
     inference = scenario.inference
     return Options(

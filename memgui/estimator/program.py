@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from memgui.estimator.block import Block
 from memgui.estimator.coverage import require_covered
-from memgui.estimator.lifetimes import ALONE, Group, Role
+from memgui.estimator.lifetimes import ALONE, Gradient, Group, Role
 from memgui.estimator.modules import layers
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.names import names
@@ -79,8 +79,14 @@ class Stack:
         """whether the model's code refers to the first layer's input until all layers are done"""
         self.shared_kept = Group(kept)
         """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
-        self.locals = Group(one for one in held if one not in kept and one is not out.root)
+        leaf = None if tape.leaf is None else tape.leaf.root
+        self.locals = Group(one for one in held if one not in kept and one not in (out.root, leaf))
         """what dies when the stack has returned"""
+        self.leaf = Group((leaf,) if leaf is not None else ())
+        """what was made to require a gradient: the graph refers to it until the loss dies"""
+        self.leaf_is_input = leaf is out.root
+        """whether it is the layers' input, which these keep as long as they need it"""
+        self.leaf_gradient = Group((Gradient(leaf),) if leaf is not None else ())
 
 
 class Program:
@@ -107,6 +113,8 @@ class Program:
         self.tail = self._block("tail", plan.tail, context, out)
         self.inputs = tuple(context.inputs)
         """what a batch brings to the device"""
+        self.pinning = tuple((block, count) for block, count in self.blocks() if block.tape.pinned)
+        """blocks with tensors that the graph refers to until the loss dies, with how often each occurs"""
         self._cast()
 
     @property
@@ -122,7 +130,7 @@ class Program:
 
     def _block(self, key: str, write: layers.Writer, context: Context, before: Tensor | None) -> Block:
         o = self.options
-        tape = Tape(key, self.sizes, o.autocast, o.training)
+        tape = Tape(key, self.sizes, o.autocast, o.training, o.half)
         if before is None:
             x = tape.tensor("nothing", (0,), 0)
         else:

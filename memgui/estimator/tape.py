@@ -161,10 +161,22 @@ class Op:
     """One operator that ran: tensors in and out, what its backward keeps and makes.
 
     ``extra`` and ``back_extra`` are sizes (coefficient, monomial) that forward and backward hold
-    for a moment beside their results.
+    for a moment beside their results; ``back_inner`` is what the kernel behind backward allocates
+    itself, where no tracer of tensors sees it.
     """
 
-    __slots__ = ("back", "back_extra", "extra", "ins", "module", "name", "outs", "part", "saves")
+    __slots__ = (
+        "back",
+        "back_extra",
+        "back_inner",
+        "extra",
+        "ins",
+        "module",
+        "name",
+        "outs",
+        "part",
+        "saves",
+    )
 
     def __init__(
         self,
@@ -177,6 +189,7 @@ class Op:
         back: Back,
         extra: tuple[int, int] | None,
         back_extra: tuple[int, int] | None,
+        back_inner: tuple[int, int] | None,
     ) -> None:
         self.name = name
         self.part = part
@@ -187,13 +200,15 @@ class Op:
         self.back = back
         self.extra = extra
         self.back_extra = back_extra
+        self.back_inner = back_inner
 
 
 class Tape:
     """Records one block of a model: operators in the order they run, parameters, what it caches.
 
     ``part`` and ``module`` name where the operators that follow belong; modules set them.
-    ``autocast`` is the width that matrix products compute in under autocast, else 0.  The caller of
+    ``autocast`` is the width that matrix products compute in under autocast, else 0; ``half`` which
+    two-byte format the step uses (``bf16`` or ``fp16``).  The caller of
     a layer holds its input until it returns; a block between stacks or after them (``frees_input``)
     lets it go after use.  The ``final`` one ends in the loss, whose gradient the caller holds.
     """
@@ -205,24 +220,30 @@ class Tape:
         "carried",
         "final",
         "frees_input",
+        "half",
         "handed_out",
         "held",
         "key",
+        "leaf",
         "loss",
         "module",
         "ops",
         "out",
         "parameters",
         "part",
+        "pinned",
         "replaced",
         "sizes",
         "training",
     )
 
-    def __init__(self, key: str, sizes: Sizes, autocast: int = 0, training: bool = True) -> None:
+    def __init__(
+        self, key: str, sizes: Sizes, autocast: int = 0, training: bool = True, half: str = "bf16"
+    ) -> None:
         self.key = key
         self.sizes = sizes
         self.autocast = autocast
+        self.half = half
         self.training = training
         self.ops: list[Op] = []
         self.parameters: list[Parameter] = []
@@ -231,6 +252,8 @@ class Tape:
         self.replaced: list[Tensor] = []
         self.held: list[Tensor] = []
         self.handed_out: list[Tensor] = []
+        self.pinned: list[Tensor] = []
+        self.leaf: Tensor | None = None
         self.carried: Tensor | None = None
         self.final = False
         self.frees_input = False
@@ -311,6 +334,15 @@ class Tape:
         self.hold(*tensors)
         self.handed_out.extend(tensor.root for tensor in tensors)
 
+    def pin(self, *tensors: Tensor) -> None:
+        """The graph itself refers to ``tensors`` (as attributes of a node): until the loss dies."""
+        self.pinned.extend(tensor.root for tensor in tensors)
+
+    def make_leaf(self, x: Tensor) -> None:
+        """``x.requires_grad_()``: graph, ``x`` and its gradient live until the loss dies."""
+        x.grad = True
+        self.leaf = x
+
     def cache(self, tensor: Tensor) -> None:
         """``tensor`` stays in the cache after the layer."""
         tensor.cached = True
@@ -332,9 +364,12 @@ class Tape:
         back: Back,
         extra: tuple[int, int] | None = None,
         back_extra: tuple[int, int] | None = None,
+        back_inner: tuple[int, int] | None = None,
     ) -> None:
         """Add an operator."""
-        self.ops.append(Op(name, self.part, self.module, ins, outs, saves, back, extra, back_extra))
+        self.ops.append(
+            Op(name, self.part, self.module, ins, outs, saves, back, extra, back_extra, back_inner)
+        )
 
     def record(
         self,
@@ -345,10 +380,11 @@ class Tape:
         back: Back,
         extra: tuple[int, int] | None = None,
         back_extra: tuple[int, int] | None = None,
+        back_inner: tuple[int, int] | None = None,
     ) -> Tensor:
         """Add an operator with one result; ``out.grad`` decides whether it has a backward."""
         if not out.grad:
             saves = back = ()
-            back_extra = None
-        self.ops.append(Op(name, self.part, self.module, ins, (out,), saves, back, extra, back_extra))
+            back_extra = back_inner = None
+        self.run(name, ins, (out,), saves, back, extra, back_extra, back_inner)
         return out

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 
 from memgui.estimator.account import account
-from memgui.estimator.measure import Bag, Bytes, Contents
+from memgui.estimator.measure import Bag, Bytes, Contents, N
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.overhead import block_bytes
@@ -27,9 +27,12 @@ CLIP = "aten.linalg_vector_norm"
 
 
 class TrainingRun(Run):
-    """A training scenario's program with its workload put in."""
+    """A training scenario's program with its workload put in.
 
-    def __init__(self, scenario: Scenario, program: Program) -> None:
+    ``whole``: what kernels allocate themselves counts, as in the allocator's own counter.
+    """
+
+    def __init__(self, scenario: Scenario, program: Program, *, whole: bool = True) -> None:
         self.scenario = scenario
         self.program = program
         training = scenario.training
@@ -37,7 +40,7 @@ class TrainingRun(Run):
         self.account = account(program, training.optimizer, training.optimizer_implementation, master)
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         self.values = monomial_values(scenario, program, TRAINING)
-        self.numbers = Bytes(self.values)
+        self.numbers = Bytes(self.values, whole=whole)
         self.accumulates = training.gradient_accumulation_steps > 1
         self.gradients_stay = not training.zero_grad_set_to_none
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
@@ -115,12 +118,19 @@ class TrainingRun(Run):
                 if most > best:
                     best, at, offset, in_forward = most, index, layers_on, forward
         a = self.account
-        if best + (a.gradient_bytes if accumulate else 0) < a.gradient_bytes + a.step_bytes:
+        left = self.left(walk)
+        step = Amount({"temporary": a.step_bytes}, 0)
+        if best + (a.gradient_bytes if accumulate else 0) < a.gradient_bytes + a.step_bytes + left:
+            bag = self.left(self.contents(accumulate=accumulate))
             base = self.base(states=True, gradients=True)
-            step = Amount({"temporary": a.step_bytes}, 0)
+            amount = step.plus(amount_of(bag, self.numbers))
             stage = "optimizer"
-            return Found(f"step2.{stage}", stage, STEADY[stage], base, step, {}, -1, self.stepper())
+            return Found(f"step2.{stage}", stage, STEADY[stage], base, amount, bag, -1, self.stepper())
         return self._found(in_forward, at, offset, accumulate)
+
+    def left(self, walk: Walk[N]) -> N:
+        """What of a micro batch is alive in the optimizer's step."""
+        return walk.lingering() if self.scenario.training.outputs_in_step else walk.m.nothing()
 
     def stepper(self) -> str:
         """The operator at the optimizer's peak."""
@@ -166,15 +176,16 @@ class TrainingRun(Run):
         yield make(f"{step}.start", "start", labels["start"], start)
         yield from self._micro_batch(step, labels, start, overhead, accumulate=stay)
         full = self.base(states=states, gradients=True)
-        yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], full)
+        left = amount_of(self.left(self.contents(accumulate=stay)), self.numbers)
+        yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], full.plus(left))
         if self.accumulates:
             yield from self._micro_batch(f"{step}.micro2", FURTHER, full, overhead, accumulate=True)
             key = f"{step}.micro2.after_backward"
-            yield make(key, "after_backward", FURTHER["after_backward"], full)
+            yield make(key, "after_backward", FURTHER["after_backward"], full.plus(left))
         if self.scenario.training.gradient_clipping:
-            clipping = full.plus(Amount({"temporary": self.account.clip_bytes}, 0))
+            clipping = full.plus(left).plus(Amount({"temporary": self.account.clip_bytes}, 0))
             yield make(f"{step}.clip", "clip", labels["clip"], clipping, operator=CLIP)
-        stepping = self.base(states=True, gradients=True)
+        stepping = self.base(states=True, gradients=True).plus(left)
         temporary = Amount({"temporary": self.account.step_bytes}, 0)
         stage = "optimizer"
         yield make(f"{step}.{stage}", stage, labels[stage], stepping.plus(temporary), operator=self.stepper())

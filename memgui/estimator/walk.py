@@ -196,6 +196,7 @@ class Walk(Generic[N]):
             for block in kind.blocks:
                 copies = block.copies_passing if self.checkpointing else block.copies
                 known = m.add(known, m.group(copies, block.sort_running))
+                known = m.add(known, m.group(block.pinned, block.sort_pinned))
                 known = m.add(known, m.group(block.cache, block.sort_running))
                 known = m.add(known, m.group(block.replaced, block.sort_running), -1)
             self._known[kind, "left"] = known
@@ -224,15 +225,42 @@ class Walk(Generic[N]):
         for stack in program.stacks:
             live = m.add(live, m.group(stack.frame.kept, stack.frame.sort_running))
             live = m.add(live, m.group(stack.shared_kept, stack.frame.sort_input))
+            if not stack.leaf_is_input:
+                live = m.add(live, m.group(stack.leaf, stack.frame.sort_pinned))
             for kind, count in stack.runs:
                 live = m.add(live, self.kept(kind), count)
         live = m.add(live, m.group(tail.kept, tail.sort_running))
         live = m.add(live, m.group(tail.output, tail.sort_running))
+        live = m.add(live, self._pinned())
         if self.keep_outputs:
-            live = m.add(live, m.group(tail.held, tail.sort_running))
-            for kind, count in program.runs:
-                for block in kind.blocks:
-                    live = m.add(live, m.group(block.cache, block.sort_running), count)
+            live = m.add(live, self._outputs())
+        return live
+
+    def _pinned(self) -> N:
+        """What the graph refers to until the loss dies."""
+        m = self.m
+        live = m.nothing()
+        for block, count in self.program.pinning:
+            live = m.add(live, m.group(block.pinned, block.sort_pinned), count)
+        return live
+
+    def _outputs(self) -> N:
+        """What the model's result refers to and autograd does not keep: logits, a cache."""
+        m, tail = self.m, self.program.tail
+        live = m.add(m.nothing(), m.group(tail.held, tail.sort_running))
+        for kind, count in self.program.runs:
+            for block in kind.blocks:
+                live = m.add(live, m.group(block.cache, block.sort_running), count)
+        return live
+
+    def lingering(self) -> N:
+        """What is left of the micro batch for as long as its outputs and its loss are referred to."""
+        m, tail = self.m, self.program.tail
+        live = m.add(self._pinned(), self._outputs())
+        live = m.add(live, m.group(tail.output, tail.sort_running))
+        for stack in self.program.stacks:
+            for leaf in (stack.leaf, stack.leaf_gradient):
+                live = m.add(live, m.group(leaf, stack.frame.sort_pinned))
         return live
 
     def cache(self, *, before: bool = False) -> N:
@@ -264,6 +292,8 @@ class Walk(Generic[N]):
                 live = m.add(live, self._left_back(kind, roles), count)
             frame = stack.frame
             live = m.add(live, m.group(stack.shared_kept, frame.sort_input), -1)
+            if stack.leaf_is_input:
+                live = m.add(live, m.group(stack.leaf, frame.sort_pinned))
             if frame.tape.out is None or not frame.tape.out.grad:
                 continue
             back = frame.back(stack.role, accumulate=self.accumulate)
@@ -328,7 +358,7 @@ class Walk(Generic[N]):
     def _back(self, kind: Kind, roles: Roles, block: Block) -> Back:
         keep = self.checkpointing and block is kind.blocks[0]
         role = roles[kind.blocks.index(block)] if roles else ALONE
-        return block.back(role, accumulate=self.accumulate, keep_input=keep)
+        return block.back(role, accumulate=self.accumulate, keep_input=keep, repeated=self.checkpointing)
 
     def _left_back(self, kind: Kind, roles: Roles) -> N:
         """What a layer's backward leaves: gradients of its weights, and what waits for other layers."""

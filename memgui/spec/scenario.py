@@ -41,6 +41,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gradient_clipping: bool = False
     zero_grad_set_to_none: bool = True
     keep_outputs: bool = True
+    outputs_in_step: bool = False
+    input_require_grads: bool = True
     implementation: str = "transformers"
     dropout: float | None = None
     lora: Lora = Lora()

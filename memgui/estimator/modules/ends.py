@@ -24,17 +24,19 @@ def stem(t: Tape, c: Context) -> Tensor:
     table = c.table = t.parameter("embed_tokens.weight", ("V", narrow), o.width, o.base_trained, "vocabulary")
     table.tied = m.tie_word_embeddings and table.grad
     x = op.embedding(t, ids, table, "embedded tokens", ("b", c.queries, narrow))
+    if o.input_leaf and m.embedding_scaling != "buffer":
+        t.make_leaf(x)
     if m.embedding_scaling != "none":
         x = op.scale(t, x)
         if m.embedding_scaling == "buffer":
             t.buffer("embed_scale", (), o.width)
+            if o.input_leaf:
+                t.make_leaf(x)
     t.hold(x)  # the model's code refers to its embeddings until all layers are done
     if m.position_embedding == "learned":
         x = _positions(t, c, x)
     elif m.embedding_size:
         x = _project_in(t, c, x)
-    if o.lora is not None and o.checkpointing != "none" and not x.grad:
-        x.grad = True  # enable_input_require_grads, as adapters with checkpointing need
     if m.embedding_norm:
         x = norm(t, c, x, "embedding_layernorm", part="embedding")
     if m.position_embedding == "rope":
@@ -60,8 +62,8 @@ def _positions(t: Tape, c: Context, x: Tensor) -> Tensor:
     rows = "b" if counted else 1
     positions = t.tensor("position ids", (rows, c.queries), INT64)
     t.run("arange", (), (positions,), (), ())
+    t.hand_out(positions)
     if counted:
-        t.hand_out(positions)
         positions = op.shift(t, positions)
     table = t.parameter(
         "embed_positions.weight", ("P", "h"), o.width, o.base_trained, part="position_embedding"

@@ -22,6 +22,7 @@ def attend(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach) -
     width, value_width = sizes[str(q.dims[-1])], sizes[str(v.dims[-1])]
     grouped = sizes[str(k.dims[-2])] != sizes[str(q.dims[-2])]
     together = grouped and m.repeats_key_values and not masked and width == value_width <= 256  # enable_gqa
+    together = together and o.backend != "efficient"  # which takes no grouped heads
     if grouped and m.repeats_key_values and not together:
         if not o.decode:  # where the one query token is given with its heads in place of tokens
             k, v = every_head(t, c, k), every_head(t, c, v)

@@ -1,0 +1,127 @@
+"""What is trained: everything, adapters beside a frozen base, or parts; and how the base is stored."""
+
+from __future__ import annotations
+
+from memgui.spec.fields import when
+from memgui.spec.fields.field import Choice, Field, Kind
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+
+METHOD: tuple[Field, ...] = (
+    Field(
+        "training.method",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Method"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "What is trained: every weight, low-rank adapters beside a frozen base, or the head alone.",
+        ),
+        section="workload",
+        choices=(
+            Choice("full", QT_TRANSLATE_NOOP("fields", "Full fine-tuning")),
+            Choice("lora", QT_TRANSLATE_NOOP("fields", "LoRA")),
+            Choice(
+                "frozen", QT_TRANSLATE_NOOP("fields", "Head only"), QT_TRANSLATE_NOOP("fields", "frozen body")
+            ),
+        ),
+        applies=when.training,
+    ),
+    Field(
+        "training.lora.rank",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Rank"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Inner width of the two adapter matrices; adapters grow in proportion to it."
+        ),
+        section="workload",
+        minimum=1,
+        maximum=65_536,
+        usual_maximum=512,
+        log_scale=True,
+        applies=when.lora,
+    ),
+    Field(
+        "training.lora.target_modules",
+        Kind.CHOICES,
+        QT_TRANSLATE_NOOP("fields", "Target modules"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "The linear layers that get an adapter, by their names in the model; all-linear means every one "
+            "but the head.",
+        ),
+        section="workload",
+        choices=(
+            Choice("all-linear", QT_TRANSLATE_NOOP("fields", "all linear")),
+            Choice("q_proj", "q_proj"),
+            Choice("k_proj", "k_proj"),
+            Choice("v_proj", "v_proj"),
+            Choice("o_proj", "o_proj"),
+            Choice("gate_proj", "gate_proj"),
+            Choice("up_proj", "up_proj"),
+            Choice("down_proj", "down_proj"),
+        ),
+        open_choices=True,
+        applies=when.lora,
+    ),
+    Field(
+        "training.lora.dropout",
+        Kind.RATIO,
+        QT_TRANSLATE_NOOP("fields", "Adapter dropout"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Dropout before each adapter; above 0 a byte mask of the adapter's input is kept."
+        ),
+        section="workload",
+        minimum=0.0,
+        maximum=0.99,
+        usual_maximum=0.5,
+        advanced=True,
+        applies=when.lora,
+    ),
+)
+"""What is trained."""
+
+FORMATS: tuple[Field, ...] = (
+    Field(
+        "training.base_format",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Base weights"),
+        QT_TRANSLATE_NOOP("fields", "Number format of the frozen base beside the adapters."),
+        section="precision",
+        choices=(
+            Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16")),
+            Choice("fp16", QT_TRANSLATE_NOOP("fields", "fp16")),
+            Choice("fp32", QT_TRANSLATE_NOOP("fields", "fp32")),
+        ),
+        applies=when.lora,
+    ),
+    Field(
+        "training.lora.adapter_format",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Adapter format"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Number format of the adapter weights; PEFT makes them fp32 even beside a bf16 base."
+        ),
+        section="precision",
+        choices=(
+            Choice("fp32", QT_TRANSLATE_NOOP("fields", "fp32"), QT_TRANSLATE_NOOP("fields", "as PEFT")),
+            Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16")),
+            Choice("fp16", QT_TRANSLATE_NOOP("fields", "fp16")),
+        ),
+        advanced=True,
+        applies=when.lora,
+    ),
+    Field(
+        "training.input_require_grads",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Input gradients"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "enable_input_require_grads(): the embeddings' output needs a gradient, as adapters with "
+            "re-entrant checkpoints require; it and its gradient stay until the loss is let go.",
+        ),
+        section="workload",
+        advanced=True,
+        applies=when.lora_and_checkpoints,
+        why_not=QT_TRANSLATE_NOOP("fields", "Matters for adapters with activation checkpointing."),
+    ),
+)
+"""How base and adapters are stored."""

@@ -1,0 +1,95 @@
+"""What a training loop does around a step, as far as memory feels it."""
+
+from __future__ import annotations
+
+from memgui.spec.fields import when
+from memgui.spec.fields.field import Field, Kind
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+
+FIELDS: tuple[Field, ...] = (
+    Field(
+        "training.dropout",
+        Kind.RATIO,
+        QT_TRANSLATE_NOOP("fields", "Dropout"),
+        QT_TRANSLATE_NOOP("fields", "Probability for every dropout the model has; 0 keeps no masks."),
+        section="workload",
+        minimum=0.0,
+        maximum=0.99,
+        usual_maximum=0.5,
+        optional=True,
+        empty_label=QT_TRANSLATE_NOOP("fields", "the model's own"),
+        advanced=True,
+        applies=when.detailed,
+    ),
+    Field(
+        "training.padding_mask",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Padding mask"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "A batch with padding has a mask; a mask rules the flash kernel out and is kept in every layer.",
+        ),
+        section="workload",
+        advanced=True,
+        applies=when.detailed,
+    ),
+    Field(
+        "training.use_cache",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "KV cache in training"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Leaves the model's cache on while training, as some scripts do by mistake."
+        ),
+        section="workload",
+        advanced=True,
+        applies=when.detailed,
+    ),
+    Field(
+        "training.gradient_clipping",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Gradient clipping"),
+        QT_TRANSLATE_NOOP("fields", "Clips the norm of all gradients before the optimizer step."),
+        section="workload",
+        advanced=True,
+        applies=when.detailed,
+    ),
+    Field(
+        "training.zero_grad_set_to_none",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Gradients freed"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "zero_grad() frees the gradients, as PyTorch does unless told otherwise; "
+            "else they stay from step to step.",
+        ),
+        section="workload",
+        advanced=True,
+        applies=when.detailed,
+    ),
+    Field(
+        "training.keep_outputs",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Outputs kept"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "The model's output is still referenced in the backward pass, so the logits stay, as in most "
+            "training loops.",
+        ),
+        section="workload",
+        advanced=True,
+        applies=when.detailed,
+    ),
+    Field(
+        "training.outputs_in_step",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Outputs kept in the step"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "The loop still refers to outputs and loss while the optimizer steps, so logits and what "
+            "hangs on the graph stay; Trainer lets them go before.",
+        ),
+        section="workload",
+        advanced=True,
+        applies=when.detailed,
+    ),
+)

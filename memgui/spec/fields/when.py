@@ -1,0 +1,40 @@
+"""When fields of a training step have any effect."""
+
+from __future__ import annotations
+
+from memgui.spec.scenario import Scenario
+
+
+def training(scenario: Scenario) -> bool:
+    """Whether the scenario is a training step."""
+    return scenario.task == "training"
+
+
+def detailed(scenario: Scenario) -> bool:
+    """Whether the scenario is a training step estimated in detail."""
+    return scenario.task == "training" and scenario.method == "detailed"
+
+
+def checkpoints(scenario: Scenario) -> bool:
+    """Whether activation checkpointing is counted."""
+    return detailed(scenario) or scenario.method == "megatron_paper"
+
+
+def lora(scenario: Scenario) -> bool:
+    """Whether low-rank adapters are trained."""
+    return training(scenario) and scenario.training.method == "lora"
+
+
+def lora_and_checkpoints(scenario: Scenario) -> bool:
+    """Whether adapters are trained with activation checkpointing."""
+    return lora(scenario) and scenario.training.activation_checkpointing != "none"
+
+
+def adam_like(scenario: Scenario) -> bool:
+    """Whether the optimizer has PyTorch's three implementations."""
+    return detailed(scenario) and scenario.training.optimizer == "adamw"
+
+
+def sdpa(scenario: Scenario) -> bool:
+    """Whether attention goes through SDPA."""
+    return detailed(scenario) and scenario.training.attention == "sdpa"
