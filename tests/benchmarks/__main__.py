@@ -11,6 +11,8 @@ from typing import Any
 from memgui.catalog import Catalog
 from tests.benchmarks.editing import EDITS, editing
 from tests.benchmarks.estimating import estimating
+from tests.benchmarks.planning import ROUNDS as PLANNING_ROUNDS
+from tests.benchmarks.planning import planning
 from tests.benchmarks.reading import reading
 from tests.benchmarks.starting import ROUNDS, starting
 
@@ -21,12 +23,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="few rounds: do they run at all?")
     options = parser.parse_args(argv)
     start = time.monotonic()
-    rounds, edits = (1, 20) if options.quick else (ROUNDS, EDITS)
+    rounds, edits, questions = (1, 20, 1) if options.quick else (ROUNDS, EDITS, PLANNING_ROUNDS)
     figures: dict[str, Any] = {
         **starting(rounds),
         **editing(edits),
         **estimating(Catalog()),
         **reading(),
+        **planning(Catalog(), questions),
     }
     figures["seconds"] = time.monotonic() - start
     if options.json:

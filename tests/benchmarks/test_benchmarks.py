@@ -12,6 +12,10 @@ PROMISED = {
     "edit_to_paint_ms_p99",
     "start_ratio",
     "memory_ratio",
+    "sweep_ms",
+    "heat_map_ms",
+    "ways_ms",
+    "solve_ms",
 }
 
 

@@ -165,9 +165,14 @@ def test_every_choice_has_a_title_and_a_cost_in_words() -> None:
 
 
 def test_of_many_number_formats_few_are_named() -> None:
-    found = ways(SERVING).singles
-    for path in ("inference.weight_format", "inference.kv_cache_format"):
-        assert len(named(found, path)) <= 3
+    weights = named(ways(SERVING).singles, "inference.weight_format")
+    assert [way.changes[0].new for way in weights] == ["fp8_per_tensor", "awq_int4_g128", "gptq_int2_g128"]
+    assert [way.disturbance for way in weights] == [
+        Disturbance.ACCURACY,
+        Disturbance.ACCURACY,
+        Disturbance.LESS,
+    ]
+    assert len(named(ways(SERVING).singles, "inference.kv_cache_format")) <= 4
 
 
 def test_a_scenario_that_cannot_be_computed_has_no_ways() -> None:

@@ -233,14 +233,14 @@ def _value(field: Field, scenario: Scenario, words: Words) -> str:
 
 
 def _lines(nodes: tuple[Node, ...], whole: int, words: Words, above: tuple[str, ...] = ()) -> Iterator[Line]:
-    """Every component, and two levels below it whatever is not nothing."""
+    """Every component, and each of its parts that is not nothing."""
     for node in nodes:
         if not node.bytes and above:
             continue
         path = (*above, node.key)
         label = words.translate("estimator", node.label)
         yield _line(path, label, node.bytes, whole, words, _formula(node))
-        if len(path) < 3:
+        if len(path) < 2:
             yield from _lines(node.children, whole, words, path)
 
 
@@ -251,7 +251,7 @@ def _formula(node: Node) -> str:
 
 
 def _line(path: tuple[str, ...], label: str, size: int, whole: int, words: Words, formula: str = "") -> Line:
-    return Line(path, label, size, words.size(size), words.share(size, whole), words.exact(size), formula)
+    return Line(path, label, size, words.size(size), words.share(size, whole), words.count(size), formula)
 
 
 def _sources(estimate: Estimate, words: Words) -> Iterator[str]:

@@ -55,7 +55,7 @@ def markdown(page: Page) -> str:
 def _part(line: Line) -> str:
     if len(line.path) == 1:
         return f"**{_inline(line.label)}**"
-    return "&nbsp;" * 4 * (len(line.path) - 1) + _inline(line.label)
+    return f"&nbsp;&nbsp;&nbsp;&nbsp;{_inline(line.label)}"
 
 
 _ESCAPED = {ord(mark): f"\\{mark}" for mark in "\\`*_[]|~#"} | {
@@ -95,7 +95,7 @@ table { border-collapse: collapse; width: 100%; } td, th { padding: .2em .6em .2
 th { font-weight: 400; font-size: .92em; color: #4f5765; border-bottom: 1px solid #dde0e6; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .c td { font-weight: 600; padding-top: .5em; } .total td { font-weight: 600; border-top: 2px solid #828a98; }
-.d1 { padding-left: 1.4em; color: #4f5765; } .d2 { padding-left: 2.8em; color: #4f5765; }
+.part { padding-left: 1.4em; color: #4f5765; }
 code { font-size: .88em; color: #4f5765; } td.k { color: #4f5765; width: 16em; vertical-align: top; }
 footer { color: #606876; font-size: .85em; margin-top: 2em; }
 @media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
@@ -154,7 +154,7 @@ def _heads(heads: Sequence[str], numbers: set[int]) -> str:
 
 
 def _row(line: Line, of: str) -> str:
-    depth = f' class="d{len(line.path) - 1}"' if len(line.path) > 1 else ""
+    depth = ' class="part"' if len(line.path) > 1 else ""
     numbers = "".join(f'<td class="n">{escape(text)}</td>' for text in (line.size, line.share, line.exact))
     formula = f"<code>{escape(line.formula)}</code>" if line.formula else ""
     return f"<tr{of}><td{depth}>{escape(line.label)}</td>{numbers}<td>{formula}</td></tr>"

@@ -14,7 +14,7 @@ from memgui.planning.changes import Change
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP
 from memgui.spec.fields import BY_PATH
-from memgui.spec.formats import FORMATS
+from memgui.spec.formats import CACHE_FORMATS, FORMATS, SCHEMES, WEIGHT_FORMATS
 
 
 class Disturbance(IntEnum):
@@ -84,6 +84,17 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ),
     ("training.use_cache", False): _FREE,
     ("training.zero_grad_set_to_none", True): _FREE,
+    ("inference.cache_implementation", "dynamic"): _FREE,
+    ("inference.cache_implementation", "static"): _FREE,
+    ("inference.kv_unified", True): _FREE,
+    ("inference.swa_full", False): Cost(
+        Disturbance.NONE,
+        (_say(QT_TRANSLATE_NOOP("ways", "Prompts that share a beginning are computed anew.")), SAME),
+    ),
+    ("inference.flash_attention", True): _KERNELS,
+    ("inference.enforce_eager", True): Cost(
+        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Each token takes longer.")), SAME)
+    ),
     ("training.padding_mask", False): Cost(
         Disturbance.NONE,
         (_say(QT_TRANSLATE_NOOP("ways", "Samples are packed instead of padded.")),),
@@ -163,6 +174,29 @@ _PATHS: Mapping[str, Cost] = {
         Disturbance.HARDWARE,
         (_say(QT_TRANSLATE_NOOP("ways", "Leaves less for whatever else runs on the GPU.")),),
     ),
+    "inference.mem_fraction_static": Cost(
+        Disturbance.HARDWARE,
+        (_say(QT_TRANSLATE_NOOP("ways", "Leaves less for whatever else runs on the GPU.")),),
+    ),
+    "inference.max_num_batched_tokens": Cost(
+        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Long prompts take more passes.")), SAME)
+    ),
+    "inference.max_num_seqs": Cost(
+        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Fewer sequences run at once.")), SAME), 1
+    ),
+    "inference.n_ubatch": Cost(
+        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Long prompts take more passes.")), SAME)
+    ),
+    "inference.n_gpu_layers": Cost(
+        Disturbance.SLOWER,
+        (_say(QT_TRANSLATE_NOOP("ways", "Many times slower: the host computes the rest.")), SAME),
+        9,
+    ),
+    "inference.n_cpu_moe": Cost(
+        Disturbance.SLOWER,
+        (_say(QT_TRANSLATE_NOOP("ways", "Slower: the host computes those experts.")), SAME),
+        8,
+    ),
     "device.memory_bytes": Cost(
         Disturbance.HARDWARE, (_say(QT_TRANSLATE_NOOP("ways", "Another GPU.")), SAME), 4
     ),
@@ -234,7 +268,14 @@ def paid_for(change: Change, after: Estimate) -> Cost | None:
 
 
 _GROWING = frozenset(
-    {"device.count", "device.memory_bytes", "parallelism.tensor", "inference.gpu_memory_utilization"}
+    {
+        "device.count",
+        "device.memory_bytes",
+        "parallelism.tensor",
+        "inference.gpu_memory_utilization",
+        "inference.mem_fraction_static",
+        "inference.n_cpu_moe",
+    }
 )
 """Fields of which more is what costs something."""
 
@@ -257,24 +298,42 @@ def _small_states(name: str) -> Cost:
 
 
 def bits_of(name: str) -> float | None:
-    """Bits of a number in the format called ``name``, scales included; ``None`` where it is not known."""
-    known = FORMATS.get(name)
+    """Bits of a number in the format or scheme called ``name``, scales included; ``None`` where unknown."""
+    scheme = SCHEMES.get(name)
+    if scheme is not None and scheme.linear in WEIGHT_FORMATS:
+        return WEIGHT_FORMATS[scheme.linear].bits
+    known = CACHE_FORMATS.get(name) or FORMATS.get(name)
     return None if known is None else known.bits
 
 
+_USUAL = (
+    "bf16",
+    "fp16",
+    "fp8_per_tensor",
+    "fp8",
+    "q8_0",
+    "nf4",
+    "awq_int4_g128",
+    "q4_k_m",
+    "gptq_int2_g128",
+    "q2_k",
+)
+"""Of the formats of one width those that people take, so that they are named before their like."""
+
+_HARDLY = _say(QT_TRANSLATE_NOOP("ways", "Hardly any difference."))
+_LITTLE = _say(QT_TRANSLATE_NOOP("ways", "Quality suffers little."))
+_SOME = _say(QT_TRANSLATE_NOOP("ways", "Some quality is lost, more in small models."))
+_CLEARLY = _say(QT_TRANSLATE_NOOP("ways", "Quality suffers clearly."))
+
+
 def _rounded(name: str) -> Cost:
-    """The cost of a number format by its width."""
+    """The cost of a number format by its width: 16 bits, down to 5.5, down to 3.9, fewer."""
     bits = bits_of(name)
-    weight = 20 if bits is None else round(20 - min(bits, 20))
+    rest = 0 if name in _USUAL else 1
     if bits is not None and bits >= 16:
-        return Cost(
-            Disturbance.ACCURACY, (_say(QT_TRANSLATE_NOOP("ways", "Hardly any difference.")),), weight
-        )
-    if bits is not None and bits >= 7.5:
-        return Cost(
-            Disturbance.ACCURACY, (_say(QT_TRANSLATE_NOOP("ways", "Quality suffers little.")),), weight
-        )
+        return Cost(Disturbance.ACCURACY, (_HARDLY,), rest)
+    if bits is not None and bits >= 5.5:
+        return Cost(Disturbance.ACCURACY, (_LITTLE,), 2 + rest)
     if bits is None or bits >= 3.9:
-        said = _say(QT_TRANSLATE_NOOP("ways", "Some quality is lost, more in small models."))
-        return Cost(Disturbance.ACCURACY, (said,), weight)
-    return Cost(Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Quality suffers clearly.")),), weight)
+        return Cost(Disturbance.ACCURACY, (_SOME,), 4 + rest)
+    return Cost(Disturbance.LESS, (_CLEARLY,), 6 + rest)

@@ -14,12 +14,16 @@ from memgui.planning.ways.rules import KEEPING, RULES, Means, Proposal, Rule
 from memgui.planning.ways.titles import title_of
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario
+from memgui.spec.fields import BY_PATH
 
 WORTH = 1000
 """A change is worth naming from one part in this many of the need, or where it changes the verdict."""
 
-FOR_A_FIELD = 3
-"""Most values of one field that are named."""
+MANY = 8
+"""A field with more choices than this is named with few of them: one for each cost."""
+
+NEAREST = 3
+"""Pairs that are named where not even a pair fits."""
 
 MOST_PAIRS = 24
 
@@ -110,6 +114,7 @@ def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: As
         return Ways(scenario, base, singles)
     enough = gentlest is not None  # by doing less: then only pairs that do not are of interest
     firsts = [way for way in singles if way.kind != "fits" and not (enough and _does_less(way))]
+    means = Means(ask, devices, _favoured(singles))
     found = _pairs(base, firsts, KEEPING if enough else RULES, means)
     pairs = tuple(way for way in found if not enough or (way.kind == "fits" and not _does_less(way)))
     return Ways(scenario, base, singles, pairs)
@@ -133,17 +138,27 @@ def _singles(scenario: Scenario, base: Estimate, means: Means) -> Iterator[Way]:
 
 
 def _few_of_each_field(ways: Iterable[Way]) -> tuple[Way, ...]:
-    """All ways in order; of one field's values the gentlest, the first that fits, the one that saves most."""
-    by_field: dict[tuple[str, ...], list[Way]] = {}
+    """All ways in order; of a field's many values that cost alike, the first."""
+    alike: dict[tuple[object, ...], Way] = {}
     for way in sorted(ways, key=lambda way: way.order):
-        by_field.setdefault(tuple(one.path for one in way.changes), []).append(way)
-    kept: list[Way] = []
-    for same in by_field.values():
-        if len(same) > FOR_A_FIELD:
-            gentlest = min(same, key=lambda way: (way.disturbance, way.weight))
-            same = [same[0], gentlest, max(same, key=lambda way: way.saves_bytes)]
-        kept += (way for at, way in enumerate(same) if not any(way is other for other in same[:at]))
-    return tuple(sorted(kept, key=lambda way: way.order))
+        if len(way.changes) > 1 or len(BY_PATH[way.changes[0].path].choices) <= MANY:
+            key: tuple[object, ...] = (way.key,)
+        else:
+            key = (way.changes[0].path, *(said.template for said in way.costs))
+        alike.setdefault(key, way)
+    return tuple(alike.values())
+
+
+def _favoured(singles: Iterable[Way]) -> dict[str, frozenset[object]]:
+    """Of fields with many choices the values that are named alone: pairs try no others."""
+    named: dict[str, set[object]] = {
+        path: set() for path, field in BY_PATH.items() if len(field.choices) > MANY
+    }
+    for way in singles:
+        for one in way.changes:
+            if one.path in named:
+                named[one.path].add(one.new)
+    return {path: frozenset(values) for path, values in named.items() if values}
 
 
 def _pairs(base: Estimate, firsts: Iterable[Way], rules: Iterable[Rule], means: Means) -> tuple[Way, ...]:
@@ -165,7 +180,7 @@ def _pairs(base: Estimate, firsts: Iterable[Way], rules: Iterable[Rule], means: 
                     found.append(_pair(base, first, second))
     found.sort(key=lambda way: way.order)
     if not found or found[0].kind == "does_not_fit":
-        return tuple(sorted(found, key=lambda way: -way.headroom_bytes)[:FOR_A_FIELD])
+        return tuple(sorted(found, key=lambda way: -way.headroom_bytes)[:NEAREST])
     kept: dict[frozenset[object], Way] = {}
     for way in found:
         if way.kind == found[0].kind:

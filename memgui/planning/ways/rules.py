@@ -6,8 +6,8 @@ the estimator to say.  A new choice of a field, or a new on/off field, is propos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from memgui.catalog import DeviceEntry
 from memgui.planning.ask import Asker, surely_fits
@@ -18,6 +18,7 @@ from memgui.planning.ways.costs import bits_of
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
 from memgui.spec.fields import BY_PATH, FIELDS, Field, Kind
+from memgui.spec.formats import SCHEMES
 from memgui.spec.scenario import Lora
 
 
@@ -31,10 +32,11 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What rules work with: the asker, and the devices on offer."""
+    """What rules work with: the asker, the devices on offer, and of fields with many choices a few."""
 
     ask: Asker
     devices: Sequence[DeviceEntry] = ()
+    favoured: Mapping[str, frozenset[object]] = field(default_factory=dict)
 
 
 Rule = Callable[[Scenario, Means], Iterator[Proposal]]
@@ -43,6 +45,9 @@ _SECTIONS = ("workload", "precision", "engine", "parallelism")
 _NOT_A_WAY = frozenset(
     {
         "inference.engine",  # another program
+        "inference.transformers_version",
+        "inference.vllm_version",
+        "inference.kv_cache_format_v",  # goes with that of the keys
         "training.method",  # has a rule of its own
         "training.sdpa_backend",  # PyTorch's own choice is proposed, no other is forced
         "training.lora.target_modules",
@@ -53,20 +58,33 @@ _NOT_A_WAY = frozenset(
 
 def choices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     """Every other value of every choice and switch that matters here."""
-    for field in FIELDS:
-        if field.section not in _SECTIONS or field.path in _NOT_A_WAY or not field.applies(scenario):
+    for one in FIELDS:
+        if one.section not in _SECTIONS or one.path in _NOT_A_WAY or not one.applies(scenario):
             continue
-        if field.kind is Kind.FLAG:
-            yield Proposal((change(scenario, field.path, not get(scenario, field.path)),))
-        elif field.kind is Kind.CHOICE:
-            yield from _other_choices(scenario, field)
+        if one.kind is Kind.FLAG:
+            yield Proposal((change(scenario, one.path, not get(scenario, one.path)),))
+        elif one.kind is Kind.CHOICE:
+            favoured = means.favoured.get(one.path)
+            for proposal in _other_choices(scenario, one):
+                if favoured is None or proposal.changes[0].new in favoured:
+                    yield proposal
 
 
-def _other_choices(scenario: Scenario, field: Field) -> Iterator[Proposal]:
-    present = get(scenario, field.path)
-    for choice in field.choices:
-        if choice.value != present:
-            yield Proposal((change(scenario, field.path, choice.value),))
+def _other_choices(scenario: Scenario, one: Field) -> Iterator[Proposal]:
+    present = get(scenario, one.path)
+    for choice in one.choices:
+        if choice.value != present and _is_loaded(scenario, one.path, choice.value):
+            yield Proposal((change(scenario, one.path, choice.value),))
+
+
+def _is_loaded(scenario: Scenario, path: str, value: str) -> bool:
+    """Whether the program of ``scenario`` can hold weights in this scheme."""
+    engine = {
+        "inference.weight_format": scenario.inference.engine,
+        "training.base_format": "transformers",
+    }.get(path)
+    scheme = SCHEMES.get(value)
+    return engine is None or scheme is None or engine in scheme.engines
 
 
 def own_kernel(scenario: Scenario, means: Means) -> Iterator[Proposal]:
@@ -181,6 +199,55 @@ def shorter(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     yield from _largest("inference.generated_tokens", answers, scenario, means)
 
 
+def smaller_buffers(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """Smaller batches inside the engine, which no request is asked about."""
+    for path, smaller in _BUFFERS:
+        if BY_PATH[path].applies(scenario):
+            present: int | None = get(scenario, path)
+            for value in smaller:
+                if present is None or value < present:
+                    yield Proposal((change(scenario, path, value),))
+
+
+_BUFFERS = (
+    ("inference.max_num_batched_tokens", (2048,)),
+    ("inference.max_num_seqs", (64,)),
+    ("inference.n_ubatch", (256, 128)),
+)
+
+
+def host_layers(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """Layers, or experts of layers, on the host: as few as are enough."""
+    layers = scenario.model.num_hidden_layers
+    path = "inference.n_cpu_moe"
+    if BY_PATH[path].applies(scenario):
+        present: int = get(scenario, path)
+        fewest = _fewest(scenario, path, present + 1, layers, means)
+        if fewest is not None:
+            yield Proposal((change(scenario, path, fewest),))
+    path = "inference.n_gpu_layers"
+    if BY_PATH[path].applies(scenario):
+        held: int | None = get(scenario, path)
+        largest = solve(scenario, path, means.ask, surely_fits).largest
+        if largest is not None and largest < (layers + 1 if held is None else held):
+            yield Proposal((change(scenario, path, largest),))
+
+
+def _fewest(scenario: Scenario, path: str, low: int, high: int, means: Means) -> int | None:
+    """The least value from ``low`` to ``high`` that surely fits, where more needs less."""
+
+    def is_enough(value: int) -> bool:
+        found = means.ask(apply(scenario, (change(scenario, path, value),))).estimate
+        return found is not None and surely_fits(found)
+
+    if low > high or not is_enough(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
+    return high
+
+
 def _largest(path: str, title: Said | None, scenario: Scenario, means: Means) -> Iterator[Proposal]:
     """The largest value below the present one that surely fits; nothing where there is none."""
     if not BY_PATH[path].applies(scenario):
@@ -193,11 +260,12 @@ def _largest(path: str, title: Said | None, scenario: Scenario, means: Means) ->
 
 def larger_share(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     """More of the device for the engine."""
-    path = "inference.gpu_memory_utilization"
-    if BY_PATH[path].applies(scenario):
-        for share in (0.95, 0.98):
-            if get(scenario, path) < share:
-                yield Proposal((change(scenario, path, share),))
+    for path in ("inference.gpu_memory_utilization", "inference.mem_fraction_static"):
+        if BY_PATH[path].applies(scenario):
+            present: float | None = get(scenario, path)
+            for share in (0.95, 0.98):
+                if present is None or present < share:
+                    yield Proposal((change(scenario, path, share),))
 
 
 def larger_device(scenario: Scenario, means: Means) -> Iterator[Proposal]:
@@ -253,6 +321,8 @@ KEEPING: tuple[Rule, ...] = (
     smaller_steps,
     one_step,
     larger_share,
+    smaller_buffers,
+    host_layers,
     larger_device,
     more_devices,
 )

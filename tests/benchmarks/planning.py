@@ -1,0 +1,78 @@
+"""How long the questions asked of the estimator take: a sweep, a heat map, ways to fit, one solve."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+
+from memgui.catalog import Catalog
+from memgui.planning.ask import Asker
+from memgui.planning.devices import of_a_sort
+from memgui.planning.grid import heat_map
+from memgui.planning.ladder import climbed
+from memgui.planning.solve import solve
+from memgui.planning.sweep import Scale, points, spread
+from memgui.planning.ways import ways_to_fit
+from memgui.spec import Scenario, replace
+
+LENGTH = "training.sequence_length"
+BATCH = "training.micro_batch_size"
+ROUNDS = 5
+
+
+def planning(catalog: Catalog, rounds: int = ROUNDS) -> dict[str, float]:
+    """Medians in milliseconds, each of the slowest of its set-ups.
+
+    ``sweep_ms`` is 200 points, ``heat_map_ms`` 40 × 40 cells, ``ways_ms`` all single changes and,
+    where none is enough, their pairs (``ways_calls`` estimates), ``solve_ms`` one largest value.
+    """
+    base = catalog.first_scenario()
+    devices = of_a_sort(catalog.devices, base)
+    lengths = spread(LENGTH, 256, 16_384, 200, Scale.LOG)
+    across = spread(LENGTH, 256, 16_384, 40, Scale.LOG)
+    pairs = [_eager(base), _large(base), replace(_large(base), "training.padding_mask", True)]
+    calls = 0
+    slowest = 0.0
+    for scenario in pairs:
+        ask = Asker(remember=True)
+        ways_to_fit(scenario, devices, ask)
+        calls = max(calls, ask.calls)
+        slowest = max(slowest, _median(lambda one=scenario: ways_to_fit(one, devices), rounds))  # type: ignore[misc]
+    return {
+        "sweep_ms": _median(lambda: list(points(base, LENGTH, lengths)), rounds),
+        "heat_map_ms": _median(lambda: heat_map(base, LENGTH, across, BATCH, range(1, 41)), rounds),
+        "ways_ms": slowest,
+        "ways_calls": calls,
+        "solve_ms": _median(lambda: solve(base, LENGTH), rounds),
+        "ladder_ms": _median(lambda: climbed(replace(base, "task", "inference")), rounds),
+    }
+
+
+def _eager(base: Scenario) -> Scenario:
+    """Fits after two changes, after none alone."""
+    return replace(replace(base, BATCH, 8), "training.attention", "eager")
+
+
+def _large(base: Scenario) -> Scenario:
+    """A model of 70B: hardly anything fits."""
+    sizes = {
+        "hidden_size": 8192,
+        "intermediate_size": 28_672,
+        "num_hidden_layers": 80,
+        "num_attention_heads": 64,
+    }
+    for name, value in sizes.items():
+        base = replace(base, f"model.{name}", value)
+    return base
+
+
+def _median(work: Callable[[], object], rounds: int) -> float:
+    gc.collect()
+    taken: list[float] = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(taken)
