@@ -10,7 +10,7 @@ from memgui.estimator.breakdown import Breakdown, Listed
 from memgui.estimator.coverage import NotCovered, require_covered_run
 from memgui.estimator.inference import InferenceRun
 from memgui.estimator.methods import estimate_by_method
-from memgui.estimator.moments import Amount, Timeline, moment
+from memgui.estimator.moments import Amount, Beside, Timeline, moment
 from memgui.estimator.options import capability, options
 from memgui.estimator.overhead import (
     ALLOCATOR_SOURCE,
@@ -47,7 +47,7 @@ def estimate(scenario: Scenario) -> Estimate:
 
 def unknown(scenario: Scenario, reason: Message) -> Estimate:
     """The answer where there is none: everything 0, and the verdict says why."""
-    nothing = moment("unknown", "unknown", "", Amount({}, 0), lambda amount: 0)
+    nothing = moment("unknown", "unknown", "", Amount({}, 0), lambda amount: Beside(0, 0))
     return Estimate(
         scenario=scenario,
         method=scenario.method,
@@ -103,10 +103,10 @@ class _Assembly:
     def fragmentation(self, amount: Amount) -> Range:
         return fragmentation(self.allocated(amount), self.persistent, training=self.training)
 
-    def overhead(self, amount: Amount) -> int:
-        """Usual bytes beside the tensors."""
-        beside = amount.excess + self.workspace + self.fragmentation(amount).usual + self.context.usual
-        return beside + amount.components.get("overhead", 0)
+    def overhead(self, amount: Amount) -> Beside:
+        """What is beside the tensors."""
+        counted = amount.excess + self.workspace + amount.components.get("overhead", 0)
+        return Beside(counted + self.fragmentation(amount).usual + self.context.usual, counted)
 
     def estimate(self) -> Estimate:
         scenario, run = self.scenario, self.run

@@ -106,8 +106,15 @@ def amount_of(bag: Bag, numbers: Bytes) -> Amount:
     return Amount(components, excess)
 
 
-Overhead = Callable[[Amount], int]
-"""The usual bytes beside the tensors (rounding, workspaces, fragmentation, context) at an amount."""
+class Beside(NamedTuple):
+    """Bytes beside the tensors: all of them as usual, and those that the allocator counts as allocated."""
+
+    usual: int
+    allocated: int
+
+
+Overhead = Callable[[Amount], Beside]
+"""What is beside the tensors (rounding, workspaces, fragmentation, context) at an amount."""
 
 
 def moment(
@@ -121,14 +128,17 @@ def moment(
 ) -> Moment:
     """The moment at which ``amount`` is alive."""
     components = {name: amount.components.get(name, 0) for name in COMPONENTS}
-    components["overhead"] = overhead(amount)
+    beside = overhead(amount)
+    components["overhead"] = beside.usual
+    total = sum(components.values())
     return Moment(
         key=key,
         label=Message(template, {"layer": layer} if layer >= 0 else {}),
         phase=PHASES.get(stage, stage.partition(".")[0].removeprefix("after_")),
-        bytes=sum(components.values()),
+        bytes=total,
         components=components,
         operator=operator,
+        allocated=total - beside.usual + beside.allocated,
     )
 
 

@@ -111,6 +111,7 @@ class Node:
 class Moment(msgspec.Struct, frozen=True):
     """Live bytes at a named moment of a step: ``components`` add up to ``bytes``.
 
+    ``allocated`` is what PyTorch's allocator counts of them, 0 where there is none.
     ``key`` is stable (``"backward.layer.3"``), ``label`` what a person reads; ``phase`` is
     ``load``, ``forward``, ``loss``, ``backward``, ``optimizer``, ``prefill``, ``decode``, …
     """
@@ -121,6 +122,7 @@ class Moment(msgspec.Struct, frozen=True):
     bytes: int
     components: Mapping[str, int]
     operator: str = ""
+    allocated: int = 0
 
 
 class Rank(msgspec.Struct, frozen=True):
