@@ -9,6 +9,7 @@ Views keep no numbers of their own and never write to a scenario.
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -51,7 +52,8 @@ class _Change(QUndoCommand):
         self, document: Document, new: State, text: str, paths: tuple[str, ...], gesture: int
     ) -> None:
         super().__init__(text)
-        self._document = document
+        # Weakly: a cycle through Qt's stack would be taken apart by the collector, in the wrong order.
+        self._document = weakref.ref(document)
         self._old, self._new = document.state, new
         self._paths, self._gesture = paths, gesture
         self._done_once = False
@@ -71,11 +73,16 @@ class _Change(QUndoCommand):
         self._new = msgspec.structs.replace(self._new, name=name, preset=preset)
 
     def redo(self) -> None:
-        self._document._enter(self._new, self._paths if self._done_once else None)
+        self._go(self._new, self._paths if self._done_once else None)
         self._done_once = True
 
     def undo(self) -> None:
-        self._document._enter(self._old, self._paths)
+        self._go(self._old, self._paths)
+
+    def _go(self, state: State, look_at: tuple[str, ...] | None) -> None:
+        document = self._document()
+        if document is not None:
+            document._enter(state, look_at)
 
 
 class Document(QObject):

@@ -134,6 +134,12 @@ class _Paint(QStyledItemDelegate):
             painter.setPen(colours.accent)
             painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), look.px(5), look.px(5))
 
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
+        # Once: news of the row (a verdict) must not take back what is being typed.
+        if not editor.property("filled"):
+            editor.setProperty("filled", True)
+            super().setEditorData(editor, index)
+
     def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: Index) -> None:
         name = str(editor.property("text")).strip()
         entry = index.data(VALUE)

@@ -1,3 +1,4 @@
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -178,6 +179,21 @@ def test_loading_the_same_scenario_is_no_step(document: Document) -> None:
     document.load(State(scenario(), LLAMA), "Open")
     assert document.undo_stack.count() == 0
     assert document.state.origin == LLAMA
+
+
+def test_a_document_goes_at_once_and_takes_its_history_along(qapp: QApplication) -> None:
+    """With a cycle through Qt's stack the collector takes the steps apart in the wrong order and crashes."""
+    gone = []
+    for _ in range(100):
+        document = Document(scenario(), Estimator())
+        for length in (1, 2, 3):
+            document.edit(LENGTH, length)
+            document.finish_gesture()
+        document.undo_stack.undo()
+        document.settle()
+        gone.append(weakref.ref(document))
+        del document
+    assert [ref for ref in gone if ref() is not None] == []
 
 
 EDITS = st.lists(

@@ -129,3 +129,20 @@ def test_verdicts_stand_beside_presets(dock: PresetsDock, house: House) -> None:
     dock.set_verdicts({entry.key: "tight"})
     assert index(dock, "One").data(VERDICT) == "tight"
     assert dock.grab().toImage() != plain
+
+
+def test_a_verdict_that_comes_while_a_name_is_typed_takes_nothing_back(
+    dock: PresetsDock, house: House, qtbot: QtBot
+) -> None:
+    house.library.save_as("One")
+    (entry,) = house.library.presets()
+    dock.tree.setCurrentIndex(index(dock, "One"))
+    dock.tree.setFocus()
+    QTest.keyClick(dock.tree, Qt.Key.Key_F2)
+    editor = dock.tree.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    QTest.keyClicks(editor, "Two")
+    dock.set_verdicts({entry.key: "fits"})
+    assert editor.text() == "Two"
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: names(dock, Row.PRESET) == ["Two"])
