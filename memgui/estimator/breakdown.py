@@ -30,6 +30,7 @@ PARTS: dict[str, str] = {
     "residual": QT_TRANSLATE_NOOP("estimator", "Residual stream"),
     "adapter": QT_TRANSLATE_NOOP("estimator", "Adapters"),
     "lm_head": QT_TRANSLATE_NOOP("estimator", "Head"),
+    "rotary": QT_TRANSLATE_NOOP("estimator", "Rotary tables"),
     "loss": QT_TRANSLATE_NOOP("estimator", "Loss"),
     "inputs": QT_TRANSLATE_NOOP("estimator", "Inputs"),
     "weight_copies": QT_TRANSLATE_NOOP("estimator", "Copies of weights"),

@@ -8,6 +8,7 @@ from memgui import __version__
 from memgui.estimator.account import account
 from memgui.estimator.breakdown import Breakdown, Listed
 from memgui.estimator.coverage import NotCovered, require_covered_run
+from memgui.estimator.engines import ENGINES
 from memgui.estimator.inference import InferenceRun
 from memgui.estimator.methods import estimate_by_method
 from memgui.estimator.moments import Amount, Beside, Timeline, moment
@@ -25,6 +26,7 @@ from memgui.estimator.program import compiled
 from memgui.estimator.result import COMPONENTS, Derivation, Estimate, Node, Parameters, Rank, Symbol, Verdict
 from memgui.estimator.run import Found, Run
 from memgui.estimator.training import TrainingRun
+from memgui.estimator.verdict import verdict
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
 
@@ -40,6 +42,8 @@ def estimate(scenario: Scenario) -> Estimate:
     try:
         if scenario.method != "detailed":
             return estimate_by_method(scenario, parameters(scenario))
+        if scenario.task == "inference" and scenario.inference.engine in ENGINES:
+            return ENGINES[scenario.inference.engine](scenario)
         return _Assembly(scenario, run_of(scenario)).estimate()
     except NotCovered as fault:
         return unknown(scenario, fault.message)
@@ -222,21 +226,3 @@ def _stated(key: str, label: str, size: int, source: str, text: str, known: Rang
         return Derivation(str(node.bytes), symbols, source, text, said)
 
     return Node(key, label, size, (), derive)
-
-
-def verdict(peak: int, low: int, high: int, capacity: int) -> Verdict:
-    """Whether a range of bytes fits into ``capacity``: tight where the range crosses it."""
-    headroom = capacity - peak
-    if capacity > high:
-        kind = "fits"
-        reason = Message(QT_TRANSLATE_NOOP("messages", "{bytes} bytes remain free."), {"bytes": headroom})
-    elif capacity <= low:
-        kind = "does_not_fit"
-        reason = Message(QT_TRANSLATE_NOOP("messages", "{bytes} bytes are missing."), {"bytes": -headroom})
-    else:
-        kind = "tight"
-        reason = Message(
-            QT_TRANSLATE_NOOP("messages", "It takes between {low} and {high} bytes; {capacity} are there."),
-            {"low": low, "high": high, "capacity": capacity},
-        )
-    return Verdict(kind, capacity, headroom, reason)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from math import gcd
+from typing import NamedTuple
 
 import msgspec
 
@@ -41,7 +42,7 @@ def matrix(parameter: Parameter, sizes: Sizes) -> Matrix | None:
     dims = parameter.dims
     stacked = parameter.part == "experts" and len(dims) > 2
     outer = dims[stacked : len(dims) - parameter.inputs]
-    if not outer or not (stacked or parameter.name.endswith("weight")) or "conv" in parameter.name:
+    if not outer or not parameter.name.endswith("weight") or "conv" in parameter.name:
         return None
     columns = sizes.count(dims[len(dims) - parameter.inputs :])
     return Matrix(sizes.count(dims[:1]) if stacked else 1, sizes.count(outer), columns)
@@ -74,27 +75,94 @@ def places(program: Program) -> Iterator[tuple[Block, tuple[int, ...]]]:
         yield block, tuple(layers.get(block, ()))
 
 
+class Share(NamedTuple):
+    """What one device has of a model: a part of each matrix, and some of the layers.
+
+    ``tensor`` and ``expert`` are degrees of parallelism; layers from ``start`` to before ``stop``
+    (``None``: to the last) are here, of those before ``experts_from`` without their experts.
+    ``fill_vocabulary``: embeddings have whole 64 rows; ``fill_experts``: what experts read has a width
+    that is a multiple of this.
+    """
+
+    tensor: int = 1
+    expert: int = 1
+    start: int = 0
+    stop: int | None = None
+    stem: bool = True
+    tail: bool = True
+    experts_from: int = 0
+    fill_vocabulary: bool = False
+    fill_experts: int = 1
+
+    def has(self, parameter: Parameter, layer: int) -> bool:
+        """Whether a weight of a layer lies here."""
+        if layer < self.start or (self.stop is not None and layer >= self.stop):
+            return False
+        return parameter.part != "experts" or layer >= self.experts_from
+
+
+WHOLE = Share()
+
+
 @lru_cache(maxsize=64)
-def stored(program: Program, scheme: WeightScheme) -> Weights:
+def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weights:
     """The program's weights as ``scheme`` stores them: (tensor, how often).  Trained weights stay plain."""
     sizes, base = program.sizes, number_format(scheme.base).bytes_for(1)
+    cut = share.tensor > 1 or share.expert > 1 or share.fill_vocabulary
     found: list[tuple[Parameter | State, int]] = []
     for block, layers in places(program):
-        place = Place(program.model, layers)
+        if not layers and not (share.tail if block is program.tail else share.stem):
+            continue
         for parameter in block.tape.parameters:
+            place = Place(program.model, tuple(layer for layer in layers if share.has(parameter, layer)))
+            if layers and not place.layers:
+                continue
             shape = matrix(parameter, sizes)
             for name, count in formats(scheme, parameter, shape, place):
-                if parameter.grad or (not name and parameter.width == base):
+                if parameter.grad or (not name and not cut and parameter.width == base):
                     found.append((parameter, count))
                 else:
                     chosen = weight_format(name or scheme.base)
-                    found += ((piece, count) for piece in pieces(parameter, shape, chosen, sizes))
+                    found += ((piece, count) for piece in pieces(parameter, shape, chosen, sizes, share))
     return tuple(found)
 
 
-def pieces(parameter: Parameter, shape: Matrix | None, chosen: WeightFormat, sizes: Sizes) -> Iterator[State]:
-    """The pieces that ``chosen`` makes of a weight; of experts all matrices together."""
+def on_rank(parameter: Parameter, shape: Matrix | None, sizes: Sizes, share: Share) -> Matrix:
+    """The part of a weight that lies on one rank.
+
+    Key and value heads are copied where there are fewer than ranks; a vocabulary is filled up to whole
+    64 rows; experts are split among expert parallel ranks, else each of them by its inner width.
+    """
     count, rows, columns = shape or Matrix(1, 1, parameter.elements)
+    degree = share.tensor
+    if parameter.part == "experts" and shape is not None:
+        step = share.fill_experts
+        if share.expert > 1:
+            count = -(-count // share.expert)
+        elif "down" in parameter.name:
+            columns = -(-columns // degree)
+        else:
+            rows = -(-rows // degree)
+        return Matrix(count, rows, -(-columns // step) * step)
+    if parameter.cut == "vocabulary" and share.fill_vocabulary and shape is not None:
+        return Matrix(count, -(-rows // 64) * 64 // degree, columns)
+    if degree == 1 or not parameter.cut or shape is None:
+        if shape is None and parameter.cut == "column":
+            return Matrix(1, 1, -(-columns // degree))
+        return Matrix(count, rows, columns)
+    if parameter.cut == "row":
+        return Matrix(count, rows, -(-columns // degree))
+    if parameter.dims[0] == "k":
+        heads = sizes.count(("k",))
+        return Matrix(count, rows // heads * max(1, heads // degree), columns)
+    return Matrix(count, -(-rows // degree), columns)
+
+
+def pieces(
+    parameter: Parameter, shape: Matrix | None, chosen: WeightFormat, sizes: Sizes, share: Share = WHOLE
+) -> Iterator[State]:
+    """The pieces that ``chosen`` makes of a weight; of experts all matrices together."""
+    count, rows, columns = on_rank(parameter, shape, sizes, share)
     dims, inputs = parameter.dims, len(parameter.dims) - parameter.inputs
     for piece in chosen.pieces:
         size = piece.bytes_for(rows, columns) * count

@@ -1,0 +1,14 @@
+"""Engines that serve a model, each with its own rules of what it allocates, when and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memgui.estimator.engines import vllm
+from memgui.estimator.result import Estimate
+from memgui.spec.scenario import Scenario
+
+ENGINES: dict[str, Callable[[Scenario], Estimate]] = {
+    "vllm": vllm.serve,
+}
+"""Every engine with an account of its own; ``transformers`` runs on PyTorch's ledger."""

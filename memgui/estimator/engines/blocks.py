@@ -1,0 +1,205 @@
+"""A pool of cache blocks: what a sequence takes of it, and how many fit (vLLM's KV cache manager)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from memgui.estimator.engines.cache import Keys, State, layers
+from memgui.estimator.engines.settings import batched_tokens, length, padded
+from memgui.estimator.engines.sheet import Factor, Term, explained
+from memgui.estimator.quantisation import Share
+from memgui.estimator.result import Node
+from memgui.spec.formats import CacheFormat, cache_format
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+
+class Group(NamedTuple):
+    """Layers that need the same blocks: ``layers`` of them, a page each of ``page`` bytes for every block.
+
+    ``window`` tokens are held (0: all); ``state`` groups take one block a sequence.
+    """
+
+    layers: int
+    page: int
+    block: int
+    window: int = 0
+    state: bool = False
+
+    def blocks(self, tokens: int, batched: int) -> int:
+        """Blocks that a sequence of ``tokens`` takes at most while prompts run in chunks of ``batched``."""
+        if self.state:
+            return 1
+        if not self.window:
+            return -(-tokens // self.block)
+        return -(-min(self.window - 1 + batched, tokens) // self.block) + 1
+
+
+class Filled(NamedTuple):
+    """What a pool of a given size holds."""
+
+    blocks: int
+    tokens: int
+    concurrency_percent: int
+    longest: int
+
+    @property
+    def concurrency(self) -> int:
+        """Whole sequences of the scenario's length at once."""
+        return self.concurrency_percent // 100
+
+
+class Pool(NamedTuple):
+    """The groups of a model's layers on one device, and what the scenario's sequences take."""
+
+    groups: tuple[Group, ...]
+    sequences: int
+    length: int
+    batched: int
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of one block: a page of each layer of a group, all groups alike."""
+        return max((group.layers * group.page for group in self.groups), default=0)
+
+    @property
+    def sequence_blocks(self) -> int:
+        """Blocks of one sequence of full length, over all groups."""
+        return sum(group.blocks(self.length, self.batched) for group in self.groups)
+
+    @property
+    def needed(self) -> int:
+        """Bytes of the scenario's sequences."""
+        return self.sequences * self.sequence_blocks * self.block_bytes
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes that one more token takes in layers that look back on all of them."""
+        return sum(group.layers * group.page // group.block for group in self.groups if not _fixed(group))
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of a sequence's states, however long it is."""
+        return sum(group.layers * group.page for group in self.groups if group.state)
+
+    def filled(self, size: int) -> Filled:
+        """What fits into ``size`` bytes."""
+        if not self.groups:
+            return Filled(0, 0, 0, 0)
+        blocks = size // self.block_bytes
+        growing = [group for group in self.groups if not _fixed(group)]
+        block = min(group.block for group in self.groups)
+        tokens = blocks // len(self.groups) * block
+        return Filled(
+            blocks, tokens, 100 * blocks // max(self.sequence_blocks, 1), self._longest(blocks, growing)
+        )
+
+    def _longest(self, blocks: int, growing: list[Group]) -> int:
+        """The longest sequence that a pool of ``blocks`` holds alone."""
+        if not growing:
+            return 0
+        low, high = 0, blocks * max(group.block for group in growing)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if sum(group.blocks(middle, self.batched) for group in self.groups) <= blocks:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def node(self, scenario: Scenario, source: str) -> Node:
+        """The node of the scenario's sequences, group by group."""
+        sequences = Factor(
+            "b", self.sequences, QT_TRANSLATE_NOOP("symbols", "sequences"), "inference.batch_size"
+        )
+        text = QT_TRANSLATE_NOOP(
+            "estimator", "Whole blocks of the pool that the sequences take at their full length."
+        )
+        page = Factor("B", self.block_bytes, QT_TRANSLATE_NOOP("symbols", "bytes of a block over its layers"))
+        nodes: list[Node] = []
+        for index, group in enumerate(self.groups):
+            blocks = Factor(
+                "n",
+                group.blocks(self.length, self.batched),
+                QT_TRANSLATE_NOOP("symbols", "blocks of a sequence"),
+            )
+            term: Term = (sequences, blocks, page)
+            key = "recurrent" if group.state else f"window{index}" if group.window else f"keys{index}"
+            nodes.append(explained(key, _label(group), (term,), source, text))
+        label = QT_TRANSLATE_NOOP("estimator", "KV cache")
+        if len(nodes) == 1:
+            return explained("kv_cache", label, ((sequences, blocks, page),), source, text)
+        return Node("kv_cache", label, 0, tuple(nodes))
+
+
+def _fixed(group: Group) -> bool:
+    return group.state or bool(group.window)
+
+
+def _label(group: Group) -> str:
+    if group.state:
+        return QT_TRANSLATE_NOOP("estimator", "Recurrent states")
+    if group.window:
+        return QT_TRANSLATE_NOOP("estimator", "Keys and values of a window")
+    return QT_TRANSLATE_NOOP("estimator", "Keys and values of all tokens")
+
+
+def pool_of(scenario: Scenario, share: Share) -> Pool:
+    """The pool of a device: layers alike are cut into groups of equal size, as vLLM 0.11 does it."""
+    inference = scenario.inference
+    keys = cache_format(inference.kv_cache_format)
+    values = cache_format(inference.kv_cache_format_v or inference.kv_cache_format)
+    found = list(_kinds(scenario, share, keys, values))
+    if inference.vllm_version == "0.6":  # every layer holds every token
+        found = _alike(found)
+    block = _block(scenario, found)
+    return Pool(
+        tuple(_grouped(found, block)), inference.batch_size, length(scenario), batched_tokens(scenario)
+    )
+
+
+Kind = tuple[Keys | State, int, int]
+"""A layer, how many there are, and its bytes (of a token, or of a sequence's state)."""
+
+
+def _kinds(scenario: Scenario, share: Share, keys: CacheFormat, values: CacheFormat) -> Iterator[Kind]:
+    width = 4 if scenario.inference.weight_format == "fp32" else 2
+    for layer, count in layers(scenario.model, share.start, share.stop):
+        if isinstance(layer, Keys):
+            yield layer, count, layer.bytes_for(keys, values, share.tensor)
+        else:
+            columns = max(layer.kernel - 1, 0)
+            size = layer.channels * columns * width + layer.state * width
+            yield layer, count, size // share.tensor
+
+
+def _alike(kinds: list[Kind]) -> list[Kind]:
+    merged: dict[tuple[Keys | State, int], int] = {}
+    for layer, count, size in kinds:
+        whole = layer._replace(window=0) if isinstance(layer, Keys) else layer
+        merged[whole, size] = merged.get((whole, size), 0) + count
+    return [(layer, count, size) for (layer, size), count in merged.items()]
+
+
+def _block(scenario: Scenario, kinds: list[Kind]) -> int:
+    """Tokens of a block: with states, as many as make a page of attention as large as a state."""
+    block = scenario.inference.block_size
+    states = [size for layer, _, size in kinds if isinstance(layer, State)]
+    tokens = [size for layer, _, size in kinds if isinstance(layer, Keys)]
+    if not states or not tokens:
+        return block
+    return padded(-(-max(states) // min(tokens)), block)
+
+
+def _grouped(kinds: list[Kind], block: int) -> Iterator[Group]:
+    if not kinds:
+        return
+    page = max(
+        (block * size if isinstance(layer, Keys) else size for layer, _, size in kinds),
+    )
+    size = min(count for _, count, _ in kinds)
+    for layer, count, _ in kinds:
+        for _ in range(-(-count // size)):
+            window = layer.window if isinstance(layer, Keys) else 0
+            yield Group(size, page, block, window, isinstance(layer, State))

@@ -1,0 +1,70 @@
+"""What engines take for granted: the defaults that follow from the device and the lengths."""
+
+from __future__ import annotations
+
+from memgui.spec.scenario import Scenario
+
+GIB = 1 << 30
+
+
+def length(scenario: Scenario) -> int:
+    """Tokens of each sequence when all are generated."""
+    return scenario.inference.prompt_tokens + scenario.inference.generated_tokens
+
+
+def _large(scenario: Scenario) -> bool:
+    """Whether vLLM takes the device for a large one (vLLM 0.11 engine/arg_utils.py)."""
+    return scenario.device.memory_bytes >= 70 * GIB and "a100" not in scenario.device.name.lower()
+
+
+def chunked(scenario: Scenario) -> bool:
+    """Whether vLLM 0.6 runs prompts in chunks: by itself only where a sequence can be over 32k long."""
+    return length(scenario) > 32_768
+
+
+def batched_tokens(scenario: Scenario) -> int:
+    """``max_num_batched_tokens``, as ``vllm serve`` chooses it."""
+    given = scenario.inference.max_num_batched_tokens
+    if given is not None:
+        return given
+    if scenario.inference.vllm_version == "0.6":
+        return 512 if chunked(scenario) else max(length(scenario), 2048)
+    return 8192 if _large(scenario) else 2048
+
+
+def running_sequences(scenario: Scenario) -> int:
+    """``max_num_seqs``, as ``vllm serve`` chooses it."""
+    given = scenario.inference.max_num_seqs
+    if given is None:
+        given = 1024 if scenario.inference.vllm_version != "0.6" and _large(scenario) else 256
+    return min(given, batched_tokens(scenario))
+
+
+def padded(tokens: int, step: int = 256) -> int:
+    """``tokens`` rounded up to whole steps."""
+    return -(-tokens // step) * step
+
+
+def cells(scenario: Scenario) -> int:
+    """Cells of llama.cpp's cache over all sequences (``n_ctx``), in steps of 256."""
+    inference = scenario.inference
+    if inference.kv_unified or inference.engine == "ollama":
+        return padded(inference.batch_size * length(scenario))
+    return inference.batch_size * padded(length(scenario))
+
+
+def physical_batch(scenario: Scenario) -> int:
+    """Tokens that llama.cpp computes at once."""
+    return min(scenario.inference.n_ubatch, cells(scenario))
+
+
+def window_cells(scenario: Scenario, window: int) -> int:
+    """Cells of llama.cpp's cache for layers with a window, over all sequences."""
+    inference = scenario.inference
+    if inference.swa_full:
+        return cells(scenario)
+    unified = inference.kv_unified or inference.engine == "ollama"
+    streams = 1 if unified else inference.batch_size
+    most = cells(scenario) // streams
+    held = window * (inference.batch_size if unified else 1) + physical_batch(scenario)
+    return streams * padded(min(most, held))
