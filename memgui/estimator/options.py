@@ -95,7 +95,8 @@ def options(scenario: Scenario) -> Options:
             checkpointing=training.activation_checkpointing,
             cache=training.use_cache and training.activation_checkpointing == "none",
             attention_dropout="attention" in model.dropouts and drops(model.attention_dropout),
-            hidden_dropout="hidden" in model.dropouts and drops(model.hidden_dropout),
+            hidden_dropout=bool({"hidden", "feed_forward"} & {*model.dropouts})
+            and drops(model.hidden_dropout),
             embedding_dropout="embedding" in model.dropouts and drops(model.embedding_dropout),
             trained=training.method,
             lora=training.lora if lora else None,

@@ -64,6 +64,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     attention_output_gate: bool = False
     attention_sinks: bool = False
     mlp_bias: bool = False
+    bias_added: bool = False
     lm_head_bias: bool = False
     embedding_size: int | None = None
     embedding_norm: bool = False
@@ -85,6 +86,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     scores_in_fp32: bool = False
     score_scaling: str = "after"
     query_scaling: bool = False
+    query_temperature: bool = False
 
     # windows
     sliding_window: int | None = None

@@ -12,6 +12,7 @@ from memgui.estimator.modules.rotary import rotate
 from memgui.estimator.tape import ALIAS, AMBIENT, BY_HEAD, Dims, Tape, Tensor
 
 INT64 = 8
+FP32 = 4
 HEADS: Dims = ("a", "d")
 SHARED: Dims = ("k", "d")
 
@@ -25,6 +26,8 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     if m.qk_norm == "plain" and reach.rotated:
         q = norm(t, c, q, "q_norm", part="qk_norm", kind="plain_rms_norm")
         k = norm(t, c, k, "k_norm", part="qk_norm", kind="plain_rms_norm")
+    if m.query_temperature and not reach.rotated:
+        q = _tempered(t, c, q)
     if o.cache:
         if reach.limited:
             counter(t, c)
@@ -34,7 +37,14 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
     )
     t.use(q, k, v, x)
-    return op.dropout(t, y, o.hidden_dropout and not m.joined_branches)
+    return op.dropout(t, y, o.hidden_dropout and "hidden" in m.dropouts and not m.joined_branches)
+
+
+def _tempered(t: Tape, c: Context, q: Tensor) -> Tensor:
+    """Llama 4: queries scaled by a number for each position, made in the layer, in fp32."""
+    scales = t.tensor("attention scales", (1, c.queries, 1, 1), FP32)
+    t.run("log1p", (), (scales,), (), ())
+    return op.cast(t, op.mul(t, q, scales, "q", q.dims), q.width)
 
 
 # -- queries, keys and values ----------------------------------------------------------------------

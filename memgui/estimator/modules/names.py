@@ -64,7 +64,7 @@ NAMES: dict[str, dict[str, str]] = {
     "dbrx": {**LLAMA, "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "opt": {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"},
     "phi": {**LLAMA, "attention.o": "dense", "mlp.up": "fc1", "mlp.down": "fc2"},
-    "starcoder2": {**LLAMA, "mlp.up": "c_fc", "mlp.down": "c_proj"},
+    "starcoder2": {**LLAMA, "embedding.dropout": "model", "mlp.up": "c_fc", "mlp.down": "c_proj"},
 }
 
 

@@ -34,7 +34,10 @@ def projection(
         f"{called}.weight", (*out, *wide), o.width, o.base_trained, cut, role=role, inputs=len(wide)
     )
     shift = t.parameter(f"{called}.bias", out, o.width, o.base_trained, outward) if bias else None
-    base = op.linear(t, x, w, shift, name, dims, "addmm" if bias else "mm")
+    if shift is not None and c.model.bias_added:  # Falcon: a step of its own, which autocast leaves alone
+        base = op.add_broadcast(t, op.linear(t, x, w, None, name, dims), shift, name)
+    else:
+        base = op.linear(t, x, w, shift, name, dims, "addmm" if bias else "mm")
     if o.lora is None or not adapted(c, called):
         return base
     lora = o.lora

@@ -63,15 +63,31 @@ def masks(t: Tape, c: Context, width: int) -> None:
     dims: Dims = (rows, c.queries, c.keys)
     for name, reach in reaches(c.model).items():
         if eager or is_masked(c, reach):
-            mask = c.masks[name] = t.tensor("mask", dims, width if eager else 1)
+            mask = t.tensor("mask", dims, width if eager else 1)
             t.run("mask", (), (mask,), (), ())
+            if c.alibi is not None and c.model.explicit_mask:
+                mask = _with_alibi(t, c, mask, c.alibi)
             t.hand_out(mask)
+            c.masks[name] = mask
+
+
+def _with_alibi(t: Tape, c: Context, mask: Tensor, alibi: Tensor) -> Tensor:
+    """Falcon: ALiBi put into the mask, which is additive then and one for each head."""
+    scaled = op.scale(t, alibi)
+    both = t.tensor("mask", ("b", "a", c.queries, c.keys), alibi.width)
+    t.run("masked_fill", (scaled, mask), (both,), (), ())
+    return both
 
 
 def converted_mask(t: Tape, c: Context, reach: Reach, width: int, keys: int | str) -> Tensor:
-    """The boolean mask as the additive one that a kernel wants, made anew in every layer."""
-    mask = t.tensor("mask in every layer", ("b", c.queries, keys), width)
+    """The boolean mask as the additive one that a kernel wants, made anew in every layer.
+
+    One that is additive already is taken as it is.
+    """
     given = c.masks.get(reach.name)
+    if given is not None and given.width > 1:
+        return op.cast(t, given, width)
+    mask = t.tensor("mask in every layer", ("b", c.queries, keys), width)
     t.record("mask", (given,) if given is not None else (), mask, (), ())
     return mask
 

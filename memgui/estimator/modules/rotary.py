@@ -21,12 +21,15 @@ Turn = Callable[[Tape, Context, Tensor, Tables], Tensor]
 class Rotation(NamedTuple):
     """``turn`` rotates a tensor of heads by tables ``width`` wide.
 
-    ``exact``: there is one table, of complex numbers and in fp32 whatever the model is in.
+    ``exact``: the tables are in fp32 whatever the model is in; ``single``: there is one, of complex
+    numbers; ``written_out``: each layer makes wider tables of them first.
     """
 
     turn: Turn
     width: str = "p"
     exact: bool = False
+    single: bool = False
+    written_out: bool = False
 
 
 # -- in the stem ----------------------------------------------------------------------------------
@@ -53,7 +56,7 @@ def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int
     dims: Dims = (c.queries, rotation.width)
     angles = t.tensor("angles", dims, FP32)
     t.run("cat", (positions,), (angles,), (), ())
-    if rotation.exact:
+    if rotation.single:
         turns = t.tensor("rotary turns", dims, FP32)
         t.run("polar", (angles,), (turns,), (), ())
         scaled = t.tensor(turns.name, dims, FP32)
@@ -61,7 +64,7 @@ def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int
         t.use(angles)
         t.hand_out(scaled)
         return (scaled,)
-    made = tuple(_table(t, angles, name, width) for name in ("cos", "sin"))
+    made = tuple(_table(t, angles, name, FP32 if rotation.exact else width) for name in ("cos", "sin"))
     t.use(angles)
     t.hand_out(*made)
     return made
@@ -83,8 +86,10 @@ def rotate(t: Tape, c: Context, reach: Reach, *tensors: Tensor) -> tuple[Tensor,
     found = c.rotary.get(reach.name)
     if found is None or not reach.rotated:
         return tensors
-    turn = ROTATIONS[c.model.rotary_style].turn
-    values = c.sizes.values
+    rotation = ROTATIONS[c.model.rotary_style]
+    turn, values = rotation.turn, c.sizes.values
+    if rotation.written_out:
+        found = tuple(_written_out(t, table) for table in found)
     if turn is _half and tensors[0].dims[-1] == "d" and values["p"] != values["d"]:
         turn = _part
     return tuple(turn(t, c, x, found) for x in tensors)
@@ -98,6 +103,11 @@ def _half(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     return op.add(t, straight, crossed, x.name)
 
 
+def _half_in_fp32(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """OLMo: the tables are in fp32, and so is what they are multiplied with."""
+    return op.cast(t, _half(t, c, x, found), x.width)
+
+
 def _part(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     """NeoX, Phi: the first part of each head as Llama does, then both parts put together again."""
     turned = op.piece(t, x, x.name, (*x.dims[:-1], "p"))
@@ -105,14 +115,9 @@ def _part(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     return op.cat(t, (_half(t, c, turned, found), rest), x.name, x.dims)
 
 
-def _part_of_pairs(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
-    """GLM: neighbours are turned together; the tables are written out for that in every layer."""
-    return _part(t, c, x, tuple(_written_out(t, table) for table in found))
-
-
-def _part_of_pairs_by_token(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
-    """GPT-J: as GLM, but before heads and tokens change places."""
-    y = _part_of_pairs(t, c, x, found)
+def _part_by_token(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """GPT-J: neighbours are turned together, before heads and tokens trade places; tables for each."""
+    y = _part(t, c, x, tuple(_written_out(t, table) for table in found))
     y.layout = x.layout
     return y
 
@@ -156,12 +161,13 @@ def _complex(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
 
 ROTATIONS = {
     "half": Rotation(_half),
+    "half_fp32": Rotation(_half_in_fp32, exact=True),
     "part": Rotation(_part),
-    "pairs_part": Rotation(_part_of_pairs),
-    "pairs_part_by_token": Rotation(_part_of_pairs_by_token),
+    "pairs_part": Rotation(_part, written_out=True),
+    "pairs_part_by_token": Rotation(_part_by_token),
     "pairs_fp32": Rotation(_pairs_in_fp32),
     "quarters": Rotation(_quarters, "p2"),
     "pairs_quarters": Rotation(_quarters_of_pairs),
-    "complex": Rotation(_complex, exact=True),
+    "complex": Rotation(_complex, exact=True, single=True),
 }
 """How rotations are written, by ``rotary_style``."""

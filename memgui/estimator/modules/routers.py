@@ -55,7 +55,7 @@ def _gathered(t: Tape, c: Context, x: Tensor, indices: Tensor) -> Tensor:
 
 def _normalised(t: Tape, x: Tensor) -> Tensor:
     """``x /= x.sum(-1)``: in place, so that a copy of ``x`` is saved beside the sums."""
-    total = t.tensor("sum", (*x.dims[:-1], 1), x.width, x.grad)
+    total = t.tensor("sum", (*x.dims[:-1], 1), FP32 if t.autocast else x.width, x.grad)
     t.record("sum", (x,), total, (), ((x, NEW),))
     before = t.tensor(x.name, x.dims, x.width)
     t.run("clone", (x,), (before,), (), ())
@@ -95,7 +95,9 @@ def softmax_last_fp32(t: Tape, c: Context, x: Tensor) -> Routed:
 
 def sigmoid(t: Tape, c: Context, x: Tensor) -> Routed:
     """Sigmoids, chosen with a correction that is no part of the weights (DeepSeek-V3, GLM 4.5)."""
-    values = op.cast(t, logits(t, c, x), FP32)
+    values = logits(t, c, x)
+    if not c.model.router_in_fp32:
+        values = op.cast(t, values, FP32)
     scores = op.pointwise(t, "sigmoid", values, "router scores", saves="output")
     indices = t.tensor("experts of each token", _chosen(c), INT64)
     t.run("topk", (scores,), (indices,), (), (), (scores.coefficient * 3, scores.monomial))
@@ -120,7 +122,7 @@ def sparse_mixer(t: Tape, c: Context, x: Tensor) -> Routed:
     """Phi-3.5-MoE's sparsemixer: one expert drawn after the other from masked probabilities."""
     scores = logits(t, c, x)
     drawn = [_drawn(t, c, scores) for _ in range(2)]
-    weights = t.tensor("router weights", _chosen(c), scores.width, scores.grad)
+    weights = t.tensor("router weights", _chosen(c), drawn[0][0].width, scores.grad)
     t.record("cat", tuple(one for one, _ in drawn), weights, (), tuple((one, NEW) for one, _ in drawn))
     indices = t.tensor("experts of each token", weights.dims, INT64)
     t.run("cat", tuple(at for _, at in drawn), (indices,), (), ())

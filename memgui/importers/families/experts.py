@@ -207,6 +207,7 @@ def llama4(c: Config) -> Fields:
         "softmax_in_fp32": False,
         "qk_norm": "plain" if c.flag("use_qk_norm", default=True) else "none",
         "rotary_style": "complex",
+        "query_temperature": bool(c.flag("attn_temperature_tuning", default=True)),
         "expert_layout": "every_token",
     }
 

@@ -40,6 +40,7 @@ def falcon(c: Config) -> Fields:
         "attention_bias": bias,
         "attention_output_bias": bias,
         "mlp_bias": bias,
+        "bias_added": True,
         "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),
     }
 

@@ -211,12 +211,14 @@ def stablelm(c: Config) -> Fields:
         **fields,
         **dropouts(c, "attention", "hidden"),
         **rotary(c, fields["head_dim"], 0.25),
+        "dropouts": ("attention", "feed_forward"),
         "intermediate_size": ffn_width(c, fields),
         "hidden_act": activation(c),
         "norm": "layer_norm",
         "attention_bias": c.flag("use_qkv_bias", default=False),
         "qk_norm": "per_head" if c.flag("qk_layernorm", default=False) else "none",
         "parallel_block": "one_norm" if c.flag("use_parallel_residual", default=False) else "none",
+        "residual_first": True,
     }
 
 

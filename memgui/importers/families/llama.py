@@ -94,20 +94,25 @@ def granite(c: Config) -> Fields:
 @family("olmo")
 def olmo(c: Config) -> Fields:
     """Llama with LayerNorms that have no weights."""
-    return {**llama(c), "norm": "plain_layer_norm"}
+    return {**llama(c), "norm": "plain_layer_norm", "rotary_style": "half_fp32"}
 
 
 @family("olmo2")
 def olmo2(c: Config) -> Fields:
     """Norms on the output of each half, and over all queries and all keys."""
-    return {**llama(c), "norm": "rms_norm_fp32", "norm_placement": "post_branch", "qk_norm": "full"}
+    return {
+        **olmo(c),
+        "norm": "rms_norm_fp32",
+        "norm_placement": "post_branch",
+        "qk_norm": "full",
+    }
 
 
 @family("olmo3")
 def olmo3(c: Config) -> Fields:
     """OLMo 2 with a window in three of four layers."""
     fields = olmo2(c)
-    return {**fields, **window_by_layers(c, fields["num_hidden_layers"], 4)}
+    return {**fields, **window_by_layers(c, fields["num_hidden_layers"], 4), "rotary_per_layer_type": True}
 
 
 @family("exaone4")

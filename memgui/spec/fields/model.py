@@ -381,6 +381,7 @@ FIELDS: tuple[Field, ...] = (
         choices=(
             Choice("attention", QT_TRANSLATE_NOOP("fields", "attention probabilities")),
             Choice("hidden", QT_TRANSLATE_NOOP("fields", "residual branches")),
+            Choice("feed_forward", QT_TRANSLATE_NOOP("fields", "feed-forward branch only")),
             Choice("embedding", QT_TRANSLATE_NOOP("fields", "embeddings")),
         ),
         advanced=True,

@@ -21,6 +21,7 @@ ATTENTION: tuple[Field, ...] = (
             "How the code turns queries and keys by their positions; some ways copy more than others.",
         ),
         Choice("half", QT_TRANSLATE_NOOP("fields", "halves (Llama)")),
+        Choice("half_fp32", QT_TRANSLATE_NOOP("fields", "halves in fp32 (OLMo)")),
         Choice("part", QT_TRANSLATE_NOOP("fields", "halves, put together again (NeoX, Phi)")),
         Choice("pairs_part", QT_TRANSLATE_NOOP("fields", "pairs, put together again (GLM)")),
         Choice("pairs_part_by_token", QT_TRANSLATE_NOOP("fields", "pairs, token by token (GPT-J)")),
@@ -91,6 +92,11 @@ ATTENTION: tuple[Field, ...] = (
         Choice("none", QT_TRANSLATE_NOOP("fields", "not scaled")),
     ),
     flag(
+        "query_temperature",
+        QT_TRANSLATE_NOOP("fields", "Query temperature"),
+        QT_TRANSLATE_NOOP("fields", "Layers without rotary positions scale their queries by position."),
+    ),
+    flag(
         "query_scaling",
         QT_TRANSLATE_NOOP("fields", "Scaled queries"),
         QT_TRANSLATE_NOOP("fields", "Queries are scaled before attention instead of the scores within it."),
@@ -98,6 +104,11 @@ ATTENTION: tuple[Field, ...] = (
 )
 
 RESIDUAL: tuple[Field, ...] = (
+    flag(
+        "bias_added",
+        QT_TRANSLATE_NOOP("fields", "Bias apart"),
+        QT_TRANSLATE_NOOP("fields", "The biases of linear layers are added in a step of their own."),
+    ),
     choice(
         "embedding_scaling",
         QT_TRANSLATE_NOOP("fields", "Embedding factor"),
