@@ -250,6 +250,9 @@ class Document(QObject):
         if not any(issue.severity == "error" for issue in issues):
             try:
                 estimate = self._estimate(scenario)
+                if estimate.verdict.kind == "unknown":  # valid, but nothing that the estimator models
+                    issues = (*_reasons(estimate), *issues)
+                    estimate = None
             except ScenarioError as error:
                 issues = (error.issue, *issues)
             except Exception as error:
@@ -273,6 +276,12 @@ def _differing(value: msgspec.Struct, default: msgspec.Struct, above: str) -> It
             yield from _differing(one, other, f"{above}{name}.")
         else:
             yield above + name
+
+
+def _reasons(estimate: Estimate) -> tuple[Issue, ...]:
+    """Why an estimate is unknown: its own errors, or its verdict's reason as one."""
+    errors = tuple(issue for issue in estimate.issues if issue.severity == "error")
+    return errors or (Issue("error", "unknown", (), estimate.verdict.reason),)
 
 
 def _fault(error: Exception) -> Issue:

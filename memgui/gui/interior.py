@@ -6,16 +6,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
+from PySide6.QtCore import QEvent, QMimeData, QObject, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
+from memgui.document.limits import Limits
 from memgui.document.view_settings import View
 from memgui.gui.actions import Actions
 from memgui.gui.context import AppContext
 from memgui.gui.device_items import device_search
 from memgui.gui.files import Files
-from memgui.gui.form.form import OPEN_AT_FIRST, Form
+from memgui.gui.form.form import OPEN_AT_FIRST, REST_MS, Form
 from memgui.gui.main_window import MainWindow
 from memgui.gui.menus import fill_menus
 from memgui.gui.numbers import Numbers
@@ -44,8 +45,14 @@ class Interior(QObject):
         devices = device_search(context.catalog, lambda: Numbers.of(context.view.view))
         self.form = Form(context.document, context.selection, context.view, devices, window)
         self.tabs = Tabs(window)
+        self._limits = Limits(context.document, context.jobs, self)
+        self._limits.changed.connect(self.form.set_limits)
         self._pages = Pages(context, self.tabs)
         fill_menus(window.menuBar(), self.actions)
+        self._silence = QTimer(self)
+        self._silence.setSingleShot(True)
+        self._silence.setInterval(REST_MS)
+        self._silence.timeout.connect(window.verdict.announce)
         self._place()
         self._connect()
         self._dress_menus()
@@ -98,6 +105,7 @@ class Interior(QObject):
         window.installEventFilter(self)
         context.library.told.connect(lambda notice: self.notices.show_notice(notice))
         context.document.result.connect(self.toolbar.model.set_result)
+        context.document.result.connect(self._speak_later)
         context.view.changed.connect(self._view_changed)
         context.selection.activated.connect(lambda path: self.tabs.show_tab("why"))
         self.toolbar.model.set_result(context.document.last_result)
@@ -224,6 +232,10 @@ class Interior(QObject):
             units=view.units, theme=view.theme, language=view.language, reduced_motion=view.reduced_motion
         )
         self.toolbar.model.set_result(self.context.document.last_result)
+
+    def _speak_later(self) -> None:
+        """Have the verdict said aloud once the person rests, not at every turn of a slider."""
+        self._silence.start()
 
     def _dress_menus(self) -> None:
         sheet = menu_sheet(Look.of(self.window))

@@ -31,6 +31,7 @@ class Estimator:
     def __init__(self) -> None:
         self.calls: list[Scenario] = []
         self.fault: Exception | None = None
+        self.kind = ""
 
     def __call__(self, scenario: Scenario) -> Estimate:
         self.calls.append(scenario)
@@ -55,6 +56,9 @@ class Estimator:
             timeline=(moment,),
             ranks=(Rank("0", size),),
             verdict=Verdict(
-                "fits" if size <= capacity else "does_not_fit", capacity, capacity - size, Message("")
+                self.kind or ("fits" if size <= capacity else "does_not_fit"),
+                capacity,
+                capacity - size,
+                Message(""),
             ),
         )

@@ -130,6 +130,18 @@ def test_what_cannot_be_computed_keeps_the_last_good_picture(
     assert not document.settle().stale
 
 
+def test_an_estimate_without_an_answer_is_none(document: Document, estimator: Estimator) -> None:
+    good = document.last_result
+    estimator.kind = "unknown"
+    document.edit(LENGTH, 8)
+    result = document.settle()
+    assert result.stale
+    assert result.shown is good.estimate
+    assert result.reason is not None
+    assert result.reason.code == "unknown"
+    estimator.kind = ""
+
+
 def test_an_invalid_scenario_is_not_given_to_the_estimator(document: Document, estimator: Estimator) -> None:
     document.edit("model.num_key_value_heads", 5)
     result = document.settle()

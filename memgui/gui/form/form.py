@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from memgui.document.document import Document
+from memgui.document.limits import Limit
 from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
@@ -53,6 +54,7 @@ class Form(QWidget):
         self._result: Result | None = None
         self._focused: Row | None = None
         self._pointed: Row | None = None
+        self._limits: Mapping[str, Limit] = {}
         self.sections: dict[str, Section] = {}
         self.setAccessibleName(self.tr("Set-up"))
         self._make_top()
@@ -152,6 +154,8 @@ class Form(QWidget):
         for section in self.sections.values():
             section.refresh(result)
         self._show_sizes()
+        if self._limits:
+            self._show_limits()
         if self.find_line.text():
             self._find(self.find_line.text())
         if any(row.said for row in self.rows()):
@@ -229,11 +233,24 @@ class Form(QWidget):
         if self._focused is not None and self._focused.isVisible():
             self._scroll.ensureWidgetVisible(self._focused, 0, Look.of(self).px(8))
 
-    def set_largest(self, path: str, largest: int | None, text: str = "") -> None:
-        """Show how far a field can go: its groove, and ``text`` under it."""
-        for section in self.sections.values():
-            if path in section.rows:
-                section.rows[path].set_largest(largest, text)
+    def set_limits(self, limits: Mapping[str, Limit]) -> None:
+        """Show how far fields can go: in the groove, and in words where a value is past it."""
+        self._limits = limits
+        self._show_limits()
+
+    def _show_limits(self) -> None:
+        numbers = Numbers.of(self._view.view)
+        for row in self.rows():
+            limit, value = self._limits.get(row.field.path), row.editor.value()
+            if limit is None or not isinstance(value, int):
+                row.set_largest(None, "")
+            elif limit.largest is None:
+                row.set_largest(0, self.tr("no value fits"))
+            elif value > limit.largest:
+                text = self.tr("fits up to {largest}").format(largest=numbers.grouped(limit.largest))
+                row.set_largest(limit.largest, text)
+            else:
+                row.set_largest(limit.largest, "")
 
     def go_to(self, path: str) -> None:
         """Open the field's section, bring the field into sight, put the focus there."""

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from memgui.document.document import Document
+from memgui.document.limits import Limit
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.gui.form.device_box import DeviceBox
@@ -225,11 +226,15 @@ def test_a_number_pointed_at_elsewhere_tints_its_row(document: Document, qtbot: 
     assert form.focusWidget() is row(form, LENGTH).box
 
 
-def test_how_far_it_goes(form: Form) -> None:
-    form.set_largest(LENGTH, 1992, "fits up to 1,992")
+def test_how_far_it_goes(form: Form, document: Document) -> None:
+    form.set_limits({LENGTH: Limit(1992), BATCH: Limit(None)})
     assert row(form, LENGTH).said == "fits up to 1,992"
-    form.set_largest(LENGTH, None)
+    assert row(form, BATCH).said == "no value fits"
+    document.edit(LENGTH, 1992)
+    document.settle()
     assert row(form, LENGTH).said == ""
+    form.set_limits({})
+    assert row(form, BATCH).said == ""
 
 
 def test_every_field_can_be_shown_and_has_a_name(form: Form, document: Document) -> None:
