@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memgui.catalog import DeviceEntry
-from memgui.planning.ask import Answer, Asker
+from memgui.planning.ask import Answer, Asker, Within, fits
 from memgui.planning.changes import Change, apply, change
 from memgui.spec import Device, Scenario, get
 
@@ -34,19 +34,49 @@ def moved(scenario: Scenario, device: Device) -> tuple[Change, ...]:
     return tuple(one for one in made if one.new != one.old)
 
 
-def on_devices(scenario: Scenario, devices: Iterable[Device], ask: Asker) -> Iterator[OnDevice]:
-    """``scenario`` on each device, smallest memory first."""
-    for device in sorted(devices, key=lambda one: (one.memory_bytes, one.name)):
-        changes = moved(scenario, device)
-        yield OnDevice(device, ask(apply(scenario, changes)), changes)
-
-
 def smallest_device(
-    scenario: Scenario, devices: Iterable[Device], ask: Asker | None = None
+    scenario: Scenario, devices: Iterable[Device], ask: Asker | None = None, within: Within = fits
 ) -> OnDevice | None:
-    """The device with the least memory on which ``scenario`` fits; ``None`` where none is enough."""
+    """The device with the least memory on which ``scenario`` fits; ``None`` where none is enough.
+
+    Devices of one compute capability need the same: among them the least is found by bisection.
+    """
     ask = Asker() if ask is None else ask
-    return next((one for one in on_devices(scenario, devices, ask) if one.answer.fits), None)
+    alike: dict[str, list[Device]] = {}
+    for device in sorted(devices, key=_by_memory):
+        alike.setdefault(device.compute_capability, []).append(device)
+    best: OnDevice | None = None
+    for row in alike.values():
+        smaller = row if best is None else [one for one in row if one.memory_bytes < best.device.memory_bytes]
+        best = _least_enough(scenario, smaller, ask, within) or best
+    return best
+
+
+def _by_memory(device: Device) -> tuple[int, str]:
+    return (device.memory_bytes, device.name)
+
+
+def _least_enough(
+    scenario: Scenario, devices: Sequence[Device], ask: Asker, within: Within
+) -> OnDevice | None:
+    """The first of ``devices``, which have more and more memory, on which ``scenario`` fits."""
+
+    def on(device: Device) -> OnDevice | None:
+        changes = moved(scenario, device)
+        answer = ask(apply(scenario, changes))
+        enough = answer.estimate is not None and within(answer.estimate)
+        return OnDevice(device, answer, changes) if enough else None
+
+    found = on(devices[-1]) if devices else None
+    low, high = 0, len(devices) - 1
+    while found is not None and low < high:
+        middle = (low + high) // 2
+        earlier = on(devices[middle])
+        if earlier is None:
+            low = middle + 1
+        else:
+            found, high = earlier, middle
+    return found
 
 
 def fewest_devices(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memgui.estimator.estimate import verdict
+from memgui.estimator.verdict import verdict
 from memgui.estimator.result import COMPONENTS, Estimate, Moment, Node, Parameters, Rank
 from memgui.planning.ask import Estimator
 from memgui.spec import Message, ModelSpec, Scenario

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memgui.catalog import DeviceEntry
@@ -52,7 +52,7 @@ class Way:
     @property
     def key(self) -> str:
         """Stable name: the fields and what becomes of them."""
-        return " ".join(f"{one.path}={one.new}" for one in self.changes)
+        return key_of(self.changes)
 
     @property
     def kind(self) -> str:
@@ -64,6 +64,10 @@ class Way:
         """Room left with the change made; negative where it does not fit."""
         return self.estimate.verdict.headroom_bytes
 
+    def gain(self, base: Estimate) -> int:
+        """How much less is lacking than in ``base`` (bytes): by needing less, or by having more room."""
+        return self.headroom_bytes - base.verdict.headroom_bytes
+
     @property
     def same_results(self) -> bool:
         """Whether what comes out stays the same, up to rounding."""
@@ -74,6 +78,11 @@ class Way:
         """What fits first, then what disturbs least, one change before two."""
         kind = _KINDS.index(self.kind)
         return (kind, self.disturbance, bool(self.parts), self.weight, -self.saves_bytes)
+
+
+def key_of(changes: Iterable[Change]) -> str:
+    """A name for changes that stays the same."""
+    return " ".join(f"{one.path}={one.new}" for one in changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,7 @@ def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: As
     enough = gentlest is not None  # by doing less: then only pairs that do not are of interest
     firsts = [way for way in singles if way.kind != "fits" and not (enough and _does_less(way))]
     means = Means(ask, devices, _favoured(singles))
-    found = _pairs(base, firsts, KEEPING if enough else RULES, means)
+    found = _pairs(base, firsts, KEEPING if enough else RULES, means, {way.key: way for way in every})
     pairs = tuple(way for way in found if not enough or (way.kind == "fits" and not _does_less(way)))
     return Ways(scenario, base, singles, pairs)
 
@@ -161,8 +170,15 @@ def _favoured(singles: Iterable[Way]) -> dict[str, frozenset[object]]:
     return {path: frozenset(values) for path, values in named.items() if values}
 
 
-def _pairs(base: Estimate, firsts: Iterable[Way], rules: Iterable[Rule], means: Means) -> tuple[Way, ...]:
-    """Two changes that together reach what neither does; the second may only make sense after the first."""
+def _pairs(
+    base: Estimate, firsts: Iterable[Way], rules: Iterable[Rule], means: Means, alone: Mapping[str, Way]
+) -> tuple[Way, ...]:
+    """Two changes that together reach what neither does; the second may only make sense after the first.
+
+    Two whose savings ``alone`` add up to less than half of what is lacking are not asked about: a
+    second change may save more after the first, where it was not at the peak before, but not that much.
+    """
+    lacking = base.low_bytes - base.verdict.capacity_bytes
     seen: set[Scenario] = set()
     found: list[Way] = []
     for first in firsts:
@@ -170,6 +186,9 @@ def _pairs(base: Estimate, firsts: Iterable[Way], rules: Iterable[Rule], means: 
         for rule in rules:
             for proposal in rule(first.scenario, means):
                 if taken & {one.path for one in proposal.changes}:
+                    continue
+                known = alone.get(key_of(proposal.changes))
+                if known is not None and 2 * (first.gain(base) + known.gain(base)) < lacking:
                     continue
                 changed = apply(first.scenario, proposal.changes)
                 if changed in seen:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from memgui.catalog import DeviceEntry
 from memgui.planning.ask import Asker, surely_fits
 from memgui.planning.changes import Change, apply, change
-from memgui.planning.devices import moved, on_more_devices
+from memgui.planning.devices import moved, on_more_devices, smallest_device
 from memgui.planning.solve import solve
 from memgui.planning.ways.costs import bits_of
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
-from memgui.spec.fields import BY_PATH, FIELDS, Field, Kind
+from memgui.spec.fields import BY_PATH, FIELDS, Choice, Field, Kind
 from memgui.spec.formats import SCHEMES
 from memgui.spec.scenario import Lora
 
@@ -65,16 +65,17 @@ def choices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
             yield Proposal((change(scenario, one.path, not get(scenario, one.path)),))
         elif one.kind is Kind.CHOICE:
             favoured = means.favoured.get(one.path)
-            for proposal in _other_choices(scenario, one):
-                if favoured is None or proposal.changes[0].new in favoured:
-                    yield proposal
+            for other in other_choices(scenario, one):
+                if favoured is None or other.new in favoured:
+                    yield Proposal((other,))
 
 
-def _other_choices(scenario: Scenario, one: Field) -> Iterator[Proposal]:
+def other_choices(scenario: Scenario, one: Field) -> Iterator[Change]:
+    """Every choice of a field but the present one; of weight formats those that the program loads."""
     present = get(scenario, one.path)
     for choice in one.choices:
         if choice.value != present and _is_loaded(scenario, one.path, choice.value):
-            yield Proposal((change(scenario, one.path, choice.value),))
+            yield change(scenario, one.path, choice.value)
 
 
 def _is_loaded(scenario: Scenario, path: str, value: str) -> bool:
@@ -106,31 +107,26 @@ def fewer_weights(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     path = "training.method"
     if not BY_PATH[path].applies(scenario):
         return
-    for proposal in _other_choices(scenario, BY_PATH[path]):
-        if proposal.changes[0].new == "full":
+    for other in other_choices(scenario, BY_PATH[path]):
+        if other.new == "full":
             continue
-        yield proposal
-        adapters = apply(scenario, proposal.changes)
+        yield Proposal((other,))
+        adapters = apply(scenario, (other,))
         base = BY_PATH["training.base_format"]
         if base.applies(adapters):
             for choice in base.choices:
                 bits = bits_of(choice.value)
                 if bits is not None and bits < 6:
                     yield Proposal(
-                        (*proposal.changes, change(scenario, base.path, choice.value)),
-                        _titled(
-                            QT_TRANSLATE_NOOP("ways", "{method} on a base in {format}"),
-                            proposal,
-                            choice.label,
-                        ),
+                        (other, change(scenario, base.path, choice.value)), _on_base(other, choice)
                     )
 
 
-def _titled(template: str, proposal: Proposal, base: str) -> Said:
-    one = proposal.changes[0]
-    choice = BY_PATH[one.path].choice(one.new)
-    label = choice.label if choice is not None else str(one.new)
-    return Said(template, words={"method": ("fields", label), "format": ("fields", base)}, context="ways")
+def _on_base(method: Change, base: Choice) -> Said:
+    choice = BY_PATH[method.path].choice(method.new)
+    label = choice.label if choice is not None else str(method.new)
+    words: dict[str, str | tuple[str, str]] = {"method": ("fields", label), "format": ("fields", base.label)}
+    return Said(QT_TRANSLATE_NOOP("ways", "{method} on a base in {format}"), words=words, context="ways")
 
 
 def smaller_adapters(scenario: Scenario, means: Means) -> Iterator[Proposal]:
@@ -269,20 +265,28 @@ def larger_share(scenario: Scenario, means: Means) -> Iterator[Proposal]:
 
 
 def larger_device(scenario: Scenario, means: Means) -> Iterator[Proposal]:
-    """The smallest larger device that is enough: one of the present kind, and one of any."""
+    """The smallest larger device that is enough: one of the present kind, and one of any.
 
-    def is_enough(entry: DeviceEntry) -> bool:
-        found = means.ask(apply(scenario, moved(scenario, entry.device()))).estimate
-        return found is not None and surely_fits(found)
-
+    Of several that are sold with as much memory the best known is meant.
+    """
     larger = [one for one in means.devices if one.memory_bytes > scenario.device.memory_bytes]
-    larger.sort(key=lambda one: (one.marketed_gb, one.known != "seen", -one.bandwidth_gb_s))
     kind = next((one.kind for one in means.devices if one.name == scenario.device.name), "")
-    own = next(filter(is_enough, (one for one in larger if one.kind == kind)), None)
-    any_kind = next(filter(is_enough, larger), None)
-    for entry in dict.fromkeys(one.name for one in (own, any_kind) if one is not None):
-        changes = moved(scenario, next(one for one in larger if one.name == entry).device())
-        yield Proposal(changes, Said("{device}", words={"device": entry}, context="ways"))
+    proposed: set[str] = set()
+    for offered in ([one for one in larger if one.kind == kind], larger):
+        found = smallest_device(scenario, [one.device() for one in offered], means.ask, surely_fits)
+        if found is None:
+            continue
+        sold = next(one.marketed_gb for one in offered if one.name == found.device.name)
+        alike = [
+            one
+            for one in offered
+            if one.marketed_gb == sold and one.memory_bytes >= found.device.memory_bytes
+        ]
+        entry = min(alike, key=lambda one: (one.known != "seen", -one.bandwidth_gb_s))
+        if entry.name not in proposed:
+            proposed.add(entry.name)
+            title = Said("{device}", words={"device": entry.name}, context="ways")
+            yield Proposal(moved(scenario, entry.device()), title)
 
 
 def more_devices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
