@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memgui.estimator.verdict import verdict
 from memgui.estimator.result import COMPONENTS, Estimate, Moment, Node, Parameters, Rank
+from memgui.estimator.verdict import verdict
 from memgui.planning.ask import Estimator
 from memgui.spec import Message, ModelSpec, Scenario
 
