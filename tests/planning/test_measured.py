@@ -20,6 +20,7 @@ from memgui.planning.measured import (
     Figure,
     Measurement,
     beside,
+    counts_beside,
     explain,
     from_plain,
     parse,
@@ -347,6 +348,21 @@ def test_a_log_is_set_beside_component_by_component() -> None:
     assert rows[working].expected == sum(ESTIMATE.component(key).bytes for key in working)
     on_gpu = {row.figure.part for row in beside(only(LLAMA_CPP), ESTIMATE)}
     assert on_gpu == {"model", "KV cache + recurrent state", "compute buffer"}
+
+
+def test_vllms_pool_is_set_beside_the_engines_own_figures() -> None:
+    serving = replace(replace(FIRST, "task", "inference"), "inference.engine", "vllm")
+    found = estimate(serving)
+    assert found.verdict.kind != "unknown"
+    rows = {row.figure.part: row for row in beside(only(VLLM_1), found)}
+    assert rows["KV cache pool"].expected == found.extra["kv_pool_bytes"]
+    assert rows["CUDA graphs"].expected == found.extra["cuda_graph_bytes"]
+    assert rows["weights"].expected == found.component("weights").bytes
+    (tokens,) = counts_beside(only(VLLM_1), found)
+    assert (tokens.measured, tokens.expected) == (1_823_372, found.extra["pool_tokens"])
+    (process,) = beside(typed("79 GB", Counter.PROCESS), found)
+    assert process.expected == found.extra["process_bytes"]
+    assert process.low <= process.expected <= process.high
 
 
 def test_a_figure_that_the_estimate_gives_is_within() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memgui.estimator.result import Estimate, Node
 from memgui.planning.measured.records import HOST, Counter, Figure, Measurement
+from memgui.spec import QT_TRANSLATE_NOOP
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,43 @@ def beside(measurement: Measurement, estimate: Estimate) -> tuple[Beside, ...]:
     """
     figures = list(_on_one_device(measurement))
     rows: list[Beside] = []
-    for key in dict.fromkeys((one.counter, one.components) for one in figures):
-        same = [one for one in figures if (one.counter, one.components) == key]
+    for key in dict.fromkeys(_key(one, estimate) for one in figures):
+        same = [one for one in figures if _key(one, estimate) == key]
         figure = same[0] if len(same) == 1 or not key[1] else _added(same)
         expected = _expected(figure, estimate)
         if expected is not None:
             rows.append(Beside(figure, *expected, summed=len(same)))
     return tuple(rows)
+
+
+def _key(figure: Figure, estimate: Estimate) -> tuple[Counter, tuple[str, ...]]:
+    """What a figure is set beside: figures with the same are added up."""
+    exact = (figure.extra,) if figure.extra in estimate.extra else ()
+    return figure.counter, exact or figure.components
+
+
+class Count(NamedTuple):
+    """A whole number that is no size: what the log says, and the estimate."""
+
+    label: str
+    measured: int
+    expected: int
+
+
+_COUNTS: Mapping[str, tuple[str, str]] = {
+    "kv_tokens": ("pool_tokens", QT_TRANSLATE_NOOP("measured", "Tokens in the cache pool")),
+    "kv_blocks": ("pool_blocks", QT_TRANSLATE_NOOP("measured", "Blocks in the cache pool")),
+    "longest": ("longest_sequence", QT_TRANSLATE_NOOP("measured", "Longest sequence, tokens")),
+}
+
+
+def counts_beside(measurement: Measurement, estimate: Estimate) -> tuple[Count, ...]:
+    """The log's facts that the estimate has figures for."""
+    return tuple(
+        Count(label, measurement.facts[fact], estimate.extra[key])
+        for fact, (key, label) in _COUNTS.items()
+        if fact in measurement.facts and key in estimate.extra
+    )
 
 
 def _on_one_device(measurement: Measurement) -> Iterator[Figure]:
@@ -80,13 +112,16 @@ def _added(figures: list[Figure]) -> Figure:
 
 def _expected(figure: Figure, estimate: Estimate) -> tuple[int, int, int] | None:
     """What the estimate says, least and most; ``None`` where it says nothing."""
+    if figure.extra in estimate.extra:
+        return (estimate.extra[figure.extra],) * 3
     if figure.components:
         return _of_components(figure, estimate)
     if figure.counter not in _COUNTED:
         return None
     expected = expected_of(figure.counter, estimate)
     if figure.counter is Counter.PROCESS:
-        return expected, estimate.low_bytes, estimate.high_bytes
+        shift = expected - estimate.peak_bytes
+        return expected, estimate.low_bytes + shift, estimate.high_bytes + shift
     if figure.counter is Counter.RESERVED:
         context = _part(estimate.component("overhead"), "context")
         low, high = estimate.low_bytes - context, estimate.high_bytes - context
@@ -107,7 +142,8 @@ def expected_of(counter: Counter, estimate: Estimate) -> int:
         case Counter.RESERVED:
             return estimate.reserved_bytes
         case Counter.PROCESS:
-            return estimate.peak_bytes
+            # an engine that fills a pool holds more than its sequences need
+            return estimate.extra.get("process_bytes", estimate.peak_bytes)
         case Counter.CAPACITY:
             return estimate.scenario.device.memory_bytes
     raise KeyError(counter)

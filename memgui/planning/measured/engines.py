@@ -48,6 +48,11 @@ _VLLM: Final[tuple[tuple[re.Pattern[str], str, Counter, tuple[str, ...]], ...]] 
     (re.compile(rf"vLLM instance can use\s{{1,16}}{SIZE}"), "allowed", Counter.CAPACITY, ()),
     (re.compile(rf"gpu_memory_utilization \({NUMBER}\) = {SIZE}"), "allowed", Counter.CAPACITY, ()),
 )
+_VLLM_EXTRAS: Final = {
+    "KV cache pool": "kv_pool_bytes",
+    "CUDA graphs": "cuda_graph_bytes",
+    "allowed": "budget_bytes",
+}
 _VLLM_FACTS: Final = (
     (re.compile(r"GPU KV cache size: ([0-9,]{1,20}) tokens"), "kv_tokens"),
     (re.compile(r"stored in KV cache \(([0-9,]{1,20})\)"), "kv_tokens"),
@@ -74,7 +79,9 @@ def vllm(lines: list[str]) -> Iterator[Measurement]:
                 known is not None and size.step > known.step and abs(size.bytes - known.bytes) <= size.step
             )
             if not finer and (known is None or size.bytes >= known.bytes or size.step < known.step):
-                found[part] = Figure(size.bytes, size.step, counter, components, part)
+                found[part] = Figure(
+                    size.bytes, size.step, counter, components, part, extra=_VLLM_EXTRAS.get(part, "")
+                )
         for pattern, key in _VLLM_FACTS:
             stated = pattern.search(line)
             if stated is not None:

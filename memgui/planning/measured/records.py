@@ -51,9 +51,10 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One number of bytes.
 
     ``step`` is the worth of the last digit that was printed (bytes): the figure is known to that.
-    ``components`` are keys of the estimate's components that it counts, all of them where empty.
-    ``part`` is what the log calls it, ``device`` on what (:data:`HOST` for none).  ``at_least``: the
-    run got no further than this.
+    ``components`` are keys of the estimate's components that it counts, all of them where empty;
+    ``extra`` the key of the estimate's exact figure for it, where its engine gives one.  ``part`` is
+    what the log calls it, ``device`` on what (:data:`HOST` for none).  ``at_least``: the run got no
+    further than this.
     """
 
     bytes: _Bytes
@@ -63,6 +64,7 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     part: _Name = ""
     device: _Name = ""
     at_least: bool = False
+    extra: _Name = ""
 
 
 class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
