@@ -17,6 +17,7 @@ from memgui.planning.ways import Disturbance, Way, Ways, cost_of, rules, title_o
 from memgui.planning.words import English
 from memgui.spec import Device, Scenario, get, replace
 from memgui.spec.fields import BY_PATH, FIELDS, Choice, Kind
+from memgui.spec.formats import SCHEMES
 from memgui.spec.validate import validate
 from tests.planning.fakes import MODEL, needing
 
@@ -173,6 +174,16 @@ def test_of_many_number_formats_few_are_named() -> None:
         Disturbance.LESS,
     ]
     assert len(named(ways(SERVING).singles, "inference.kv_cache_format")) <= 4
+
+
+def test_an_engine_is_offered_what_it_loads() -> None:
+    serving = replace(replace(SERVING, "inference.engine", "vllm"), "device.memory_bytes", 14 * 2**30)
+    found = ways(serving).singles
+    for way in named(found, "inference.weight_format"):
+        assert "vllm" in SCHEMES[way.changes[0].new].engines
+    assert {way.changes[0].new for way in named(found, "inference.kv_cache_format")} <= {"fp8", "fp8_ds_mla"}
+    assert len(named(found, "inference.gpu_memory_utilization")) <= 1
+    assert not named(found, "inference.vllm_version")
 
 
 def test_a_scenario_that_cannot_be_computed_has_no_ways() -> None:

@@ -315,6 +315,8 @@ _USUAL = (
     "nf4",
     "awq_int4_g128",
     "q4_k_m",
+    "q4_0",
+    "quantized_int4",
     "gptq_int2_g128",
     "q2_k",
 )

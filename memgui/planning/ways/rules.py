@@ -79,13 +79,26 @@ def other_choices(scenario: Scenario, one: Field) -> Iterator[Change]:
 
 
 def _is_loaded(scenario: Scenario, path: str, value: str) -> bool:
-    """Whether the program of ``scenario`` can hold weights in this scheme."""
-    engine = {
-        "inference.weight_format": scenario.inference.engine,
-        "training.base_format": "transformers",
-    }.get(path)
-    scheme = SCHEMES.get(value)
-    return engine is None or scheme is None or engine in scheme.engines
+    """Whether the program of ``scenario`` can hold weights, or its cache, like this."""
+    engine = "transformers" if scenario.task == "training" else scenario.inference.engine
+    if path in ("inference.weight_format", "training.base_format"):
+        scheme = SCHEMES.get(value)
+        return scheme is None or engine in scheme.engines
+    if path == "inference.kv_cache_format":
+        return value in _ANY_CACHE or value in _CACHES.get(engine, ())
+    return True
+
+
+_ANY_CACHE = ("bf16", "fp16", "fp32")
+_GGML_CACHES = ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
+_CACHES = {
+    "transformers": ("quantized_int4", "quantized_int2"),
+    "vllm": ("fp8", "fp8_ds_mla"),
+    "sglang": ("fp8",),
+    "llama.cpp": _GGML_CACHES,
+    "ollama": ("q8_0", "q4_0"),
+}
+"""Formats of keys and values that each engine has beside 16 and 32 bits."""
 
 
 def own_kernel(scenario: Scenario, means: Means) -> Iterator[Proposal]:
@@ -257,11 +270,18 @@ def _largest(path: str, title: Said | None, scenario: Scenario, means: Means) ->
 def larger_share(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     """More of the device for the engine."""
     for path in ("inference.gpu_memory_utilization", "inference.mem_fraction_static"):
-        if BY_PATH[path].applies(scenario):
-            present: float | None = get(scenario, path)
-            for share in (0.95, 0.98):
-                if present is None or present < share:
-                    yield Proposal((change(scenario, path, share),))
+        if not BY_PATH[path].applies(scenario):
+            continue
+        present: float | None = get(scenario, path)
+        larger = [(change(scenario, path, share),) for share in _SHARES if present is None or present < share]
+        for changes in larger:
+            found = means.ask(apply(scenario, changes)).estimate
+            if changes is larger[-1] or (found is not None and surely_fits(found)):
+                yield Proposal(changes)
+                break
+
+
+_SHARES = (0.95, 0.98)
 
 
 def larger_device(scenario: Scenario, means: Means) -> Iterator[Proposal]:
