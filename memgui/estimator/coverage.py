@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from memgui.estimator.modules.eager import MASKINGS
 from memgui.estimator.modules.encoders import HEADS
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, PLACEMENTS
 from memgui.estimator.modules.moe import EXPERTS, GATES
@@ -40,6 +41,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "hidden_act": tuple(GATES),
     "position_embedding": ("rope", "learned", "alibi", "none"),
     "rotary_style": tuple(ROTATIONS),
+    "score_masking": tuple(MASKINGS),
     "router_scoring": tuple(ROUTERS),
     "expert_layout": tuple(EXPERTS),
 }

@@ -85,6 +85,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     softmax_in_fp32: bool = True
     scores_in_fp32: bool = False
     score_scaling: str = "after"
+    score_masking: str = "added"
     query_scaling: bool = False
     query_temperature: bool = False
 

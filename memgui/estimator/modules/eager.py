@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.heads import batched, every_head
@@ -17,10 +19,7 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach) ->
     m = c.model
     if m.repeats_key_values:
         k, v = every_head(t, c, k), every_head(t, c, v)
-    weights = _scores(t, c, q, k)
-    mask = c.masks.get(reach.name)
-    if mask is not None:
-        weights = op.add_broadcast(t, weights, mask, "scores")
+    weights = MASKINGS[m.score_masking](t, c, _scores(t, c, q, k), c.masks.get(reach.name))
     if m.attention_sinks:
         probabilities = _with_sinks(t, c, weights)
     else:
@@ -49,6 +48,40 @@ def _scores(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
     elif m.score_scaling == "after":
         scores = op.scale(t, scores)
     return scores if m.attn_logit_softcapping is None else op.soft_cap(t, scores)
+
+
+# -- masks -----------------------------------------------------------------------------------------
+
+
+def _added(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
+    """``scores + mask``."""
+    return scores if mask is None else op.add_broadcast(t, scores, mask, "scores")
+
+
+def _filled(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
+    """MPT: ALiBi is added, in fp32; a boolean mask, which is saved, says where scores are filled."""
+    if c.alibi is not None:
+        scores = op.add_broadcast(t, scores, c.alibi, "scores")
+    if mask is None:
+        return scores
+    out = t.tensor("scores", scores.dims, scores.width, scores.grad)
+    return t.record("masked_fill", (scores, mask), out, (mask,), ((scores, NEW),))
+
+
+def _chosen(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
+    """GPT-Neo: ``where`` with a buffer of every pair of positions that each layer has, then as ever."""
+    t.buffer("bias", ("P", "P"), 1)
+    out = t.tensor("scores", scores.dims, scores.width, scores.grad)
+    t.record("where", (scores,), out, (), ((scores, NEW),))
+    return _added(t, c, out, mask)
+
+
+MASKINGS: dict[str, Callable[[Tape, Context, Tensor, Tensor | None], Tensor]] = {
+    "added": _added,
+    "filled": _filled,
+    "buffered": _chosen,
+}
+"""How scores are masked, by ``score_masking``."""
 
 
 def _with_sinks(t: Tape, c: Context, scores: Tensor) -> Tensor:

@@ -42,7 +42,10 @@ def stem(t: Tape, c: Context) -> Tensor:
     if m.position_embedding == "rope":
         tables(t, c, x.width)
     elif m.position_embedding == "alibi":
-        alibi(t, c, ("b", "a", c.keys), x.width)
+        if m.score_masking == "filled":  # MPT: for every position there may be, in fp32
+            alibi(t, c, ("a", "P"), FP32)
+        else:
+            alibi(t, c, ("b", "a", c.keys), x.width)
     masks(t, c, x.width)
     t.module = c.names["embedding.dropout"]
     return op.dropout(t, x, o.embedding_dropout)

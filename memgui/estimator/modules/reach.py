@@ -63,7 +63,8 @@ def masks(t: Tape, c: Context, width: int) -> None:
     dims: Dims = (rows, c.queries, c.keys)
     for name, reach in reaches(c.model).items():
         if eager or is_masked(c, reach):
-            mask = t.tensor("mask", dims, width if eager else 1)
+            additive = eager and c.model.score_masking != "filled"
+            mask = t.tensor("mask", dims, width if additive else 1)
             t.run("mask", (), (mask,), (), ())
             if c.alibi is not None and c.model.explicit_mask:
                 mask = _with_alibi(t, c, mask, c.alibi)

@@ -73,6 +73,7 @@ def mpt(c: Config) -> Fields:
         "position_embedding": "alibi",
         "fused_qkv": True,
         "sdpa": False,
+        "score_masking": "filled",
         "dropouts": ("attention", "hidden"),
         "attention_dropout": dropout,
         "hidden_dropout": dropout,

@@ -110,6 +110,7 @@ def gpt_neo(c: Config) -> Fields:
         "scores_in_fp32": True,
         "softmax_in_fp32": False,
         "score_scaling": "none",
+        "score_masking": "buffered",
         **({"sliding_window": window, **mixers(layers)} if "sliding_attention" in layers else {}),
     }
 
@@ -144,6 +145,7 @@ def gpt_neox(c: Config) -> Fields:
     return {
         **fields,
         **rotary(c, fields["head_dim"], 0.25),
+        "rotary_style": "part",
         "attention_bias": bias,
         "attention_output_bias": bias,
         "parallel_block": "two_norms" if parallel else "none",
@@ -197,6 +199,7 @@ def phi(c: Config) -> Fields:
     return {
         **fields,
         **rotary(c, fields["head_dim"], 0.5),
+        "rotary_style": "part",
         **norms,
         "parallel_block": "one_norm",
         "lm_head_bias": True,
@@ -211,6 +214,7 @@ def stablelm(c: Config) -> Fields:
         **fields,
         **dropouts(c, "attention", "hidden"),
         **rotary(c, fields["head_dim"], 0.25),
+        "rotary_style": "part",
         "dropouts": ("attention", "feed_forward"),
         "intermediate_size": ffn_width(c, fields),
         "hidden_act": activation(c),

@@ -91,6 +91,14 @@ ATTENTION: tuple[Field, ...] = (
         Choice("fused", QT_TRANSLATE_NOOP("fields", "with the product")),
         Choice("none", QT_TRANSLATE_NOOP("fields", "not scaled")),
     ),
+    choice(
+        "score_masking",
+        QT_TRANSLATE_NOOP("fields", "Score mask"),
+        QT_TRANSLATE_NOOP("fields", "How eager attention masks its scores."),
+        Choice("added", QT_TRANSLATE_NOOP("fields", "a mask is added")),
+        Choice("filled", QT_TRANSLATE_NOOP("fields", "filled where masked (MPT)")),
+        Choice("buffered", QT_TRANSLATE_NOOP("fields", "chosen by a buffer, then added (GPT-Neo)")),
+    ),
     flag(
         "query_temperature",
         QT_TRANSLATE_NOOP("fields", "Query temperature"),
