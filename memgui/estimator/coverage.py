@@ -18,7 +18,7 @@ from memgui.estimator.modules.norm import NORMS
 from memgui.estimator.modules.rotary import ROTATIONS
 from memgui.estimator.modules.routers import ROUTERS
 from memgui.estimator.optimizers import OPTIMIZERS
-from memgui.estimator.options import WIDTHS
+from memgui.estimator.options import BASES, WIDTHS
 from memgui.spec.formats import SCHEMES
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
@@ -99,7 +99,7 @@ _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
         "activation_checkpointing": ("none", "full"),
         "attention": ("eager", "sdpa"),
         "implementation": ("transformers",),
-        "base_format": WIDTHS,
+        "base_format": {*WIDTHS, *BASES},
     },
     "inference": {
         "engine": ("transformers",),

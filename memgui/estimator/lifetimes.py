@@ -202,6 +202,8 @@ def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
         for tensor in op.outs:
             if tensor.root is tensor and (tensor in saved or not tensor.stepwise):
                 events.born(tensor, op)
+        if op.inner is not None:
+            events.inside(Inner(op.outs[0], op.inner), op)
         if scratch is not None:
             events.dead(scratch, op)
         if index == stop_op and not events.stop:

@@ -16,6 +16,19 @@ WIDTHS = {"fp32": 4, "bf16": 2, "fp16": 2}
 """Bytes per element of the formats that PyTorch computes in."""
 
 
+BASES: dict[str, tuple[str, bool]] = {
+    "int8": ("int8", False),
+    "nf4": ("4bit", False),
+    "nf4_dq": ("4bit", True),
+    "fp4": ("4bit", False),
+    "fp4_dq": ("4bit", True),
+}
+"""Packed bases that adapters can be trained on: who runs them, and whether scales are packed too."""
+
+UPCAST = ("int8", "4bit")
+"""Bases whose other weights ``prepare_model_for_kbit_training`` turns to fp32."""
+
+
 class Options(NamedTuple):
     """How a model runs.  Widths are bytes per element."""
 
@@ -48,6 +61,12 @@ class Options(NamedTuple):
     decode: bool = False
     """one query token against a cache"""
     cache_width: int = 0
+    base: str = ""
+    """which library runs the frozen linear layers from packed weights: a key of ``frozen.LINEARS``"""
+    compute: int = 2
+    """what that library computes in"""
+    nested: bool = False
+    """the scales of packed weights are packed too (double quantisation)"""
 
     @property
     def base_trained(self) -> bool:
@@ -72,7 +91,10 @@ def options(scenario: Scenario) -> Options:
         mixed = training.precision == "bf16_mixed"
         lora = training.method == "lora"
         half = "fp16" if training.precision.startswith("fp16") else "bf16"
-        if lora:
+        base, nested = BASES.get(training.base_format, ("", False)) if lora else ("", False)
+        if base:
+            width = 4 if training.kbit_preparation and base in UPCAST else WIDTHS.get(training.precision, 2)
+        elif lora:
             width = WIDTHS[training.base_format]
         else:
             width = 4 if training.precision in ("fp32", "bf16_mixed") else 2
@@ -100,6 +122,9 @@ def options(scenario: Scenario) -> Options:
             embedding_dropout="embedding" in model.dropouts and drops(model.embedding_dropout),
             trained=training.method,
             lora=training.lora if lora else None,
+            base=base,
+            nested=nested,
+            compute=4 if training.precision == "fp32" else 2,
             input_leaf=lora and training.input_require_grads and training.activation_checkpointing != "none",
         )
     inference = scenario.inference

@@ -107,7 +107,8 @@ WHOLE = Share()
 @lru_cache(maxsize=64)
 def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weights:
     """The program's weights as ``scheme`` stores them: (tensor, how often).  Trained weights stay plain."""
-    sizes, base = program.sizes, number_format(scheme.base).bytes_for(1)
+    sizes = program.sizes
+    base = number_format(scheme.base).bytes_for(1) if scheme.base else 0  # 0: as the program has them
     cut = share.tensor > 1 or share.expert > 1 or share.fill_vocabulary
     found: list[tuple[Parameter | State, int]] = []
     for block, layers in places(program):
@@ -119,7 +120,8 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
                 continue
             shape = matrix(parameter, sizes)
             for name, count in formats(scheme, parameter, shape, place):
-                if parameter.grad or (not name and not cut and parameter.width == base):
+                as_it_is = not name and not cut and (not base or parameter.width == base)
+                if parameter.grad or as_it_is:
                     found.append((parameter, count))
                 else:
                     chosen = weight_format(name or scheme.base)

@@ -161,8 +161,8 @@ class Op:
     """One operator that ran: tensors in and out, what its backward keeps and makes.
 
     ``extra`` and ``back_extra`` are sizes (coefficient, monomial) that forward and backward hold
-    for a moment beside their results; ``back_inner`` is what the kernel behind backward allocates
-    itself, where no tracer of tensors sees it.
+    for a moment beside their results; ``inner`` and ``back_inner`` are what the kernels behind them
+    allocate themselves, where no tracer of tensors sees it.
     """
 
     __slots__ = (
@@ -170,6 +170,7 @@ class Op:
         "back_extra",
         "back_inner",
         "extra",
+        "inner",
         "ins",
         "module",
         "name",
@@ -190,6 +191,7 @@ class Op:
         extra: tuple[int, int] | None,
         back_extra: tuple[int, int] | None,
         back_inner: tuple[int, int] | None,
+        inner: tuple[int, int] | None,
     ) -> None:
         self.name = name
         self.part = part
@@ -201,6 +203,7 @@ class Op:
         self.extra = extra
         self.back_extra = back_extra
         self.back_inner = back_inner
+        self.inner = inner
 
 
 class Tape:
@@ -365,10 +368,11 @@ class Tape:
         extra: tuple[int, int] | None = None,
         back_extra: tuple[int, int] | None = None,
         back_inner: tuple[int, int] | None = None,
+        inner: tuple[int, int] | None = None,
     ) -> None:
         """Add an operator."""
         self.ops.append(
-            Op(name, self.part, self.module, ins, outs, saves, back, extra, back_extra, back_inner)
+            Op(name, self.part, self.module, ins, outs, saves, back, extra, back_extra, back_inner, inner)
         )
 
     def record(
@@ -381,10 +385,11 @@ class Tape:
         extra: tuple[int, int] | None = None,
         back_extra: tuple[int, int] | None = None,
         back_inner: tuple[int, int] | None = None,
+        inner: tuple[int, int] | None = None,
     ) -> Tensor:
         """Add an operator with one result; ``out.grad`` decides whether it has a backward."""
         if not out.grad:
             saves = back = ()
             back_extra = back_inner = None
-        self.run(name, ins, (out,), saves, back, extra, back_extra, back_inner)
+        self.run(name, ins, (out,), saves, back, extra, back_extra, back_inner, inner)
         return out

@@ -11,19 +11,31 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
+import msgspec
+
 from memgui.estimator.account import account
 from memgui.estimator.measure import Bag, Bytes, Contents, N
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
 from memgui.estimator.optimizers import OPTIMIZERS
+from memgui.estimator.options import BASES
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.symbols import TRAINING
 from memgui.estimator.walk import Point, Walk
+from memgui.spec.formats import WeightScheme, weight_scheme
 from memgui.spec.scenario import Scenario
 
 CLIP = "aten.linalg_vector_norm"
+
+
+def base_scheme(scenario: Scenario) -> WeightScheme | None:
+    """How a frozen base is packed; what its scheme leaves alone is as the program has it."""
+    training = scenario.training
+    if training.method != "lora" or training.base_format not in BASES:
+        return None
+    return msgspec.structs.replace(weight_scheme(training.base_format), base="")
 
 
 class TrainingRun(Run):
@@ -37,7 +49,9 @@ class TrainingRun(Run):
         self.program = program
         training = scenario.training
         master = training.precision.endswith("_master")
-        self.account = account(program, training.optimizer, training.optimizer_implementation, master)
+        self.account = account(
+            program, training.optimizer, training.optimizer_implementation, master, base_scheme(scenario)
+        )
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         self.values = monomial_values(scenario, program, TRAINING)
         self.numbers = Bytes(self.values, whole=whole)

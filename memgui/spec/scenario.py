@@ -43,6 +43,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     keep_outputs: bool = True
     outputs_in_step: bool = False
     input_require_grads: bool = True
+    kbit_preparation: bool = True
     implementation: str = "transformers"
     dropout: float | None = None
     lora: Lora = Lora()

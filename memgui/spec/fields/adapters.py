@@ -90,8 +90,27 @@ FORMATS: tuple[Field, ...] = (
             Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16")),
             Choice("fp16", QT_TRANSLATE_NOOP("fields", "fp16")),
             Choice("fp32", QT_TRANSLATE_NOOP("fields", "fp32")),
+            Choice("int8", "LLM.int8()", "bitsandbytes"),
+            Choice("nf4", "NF4", "bitsandbytes"),
+            Choice("nf4_dq", QT_TRANSLATE_NOOP("fields", "NF4, double quantised"), "bitsandbytes"),
+            Choice("fp4", "FP4", "bitsandbytes"),
+            Choice("fp4_dq", QT_TRANSLATE_NOOP("fields", "FP4, double quantised"), "bitsandbytes"),
         ),
         applies=when.lora,
+    ),
+    Field(
+        "training.kbit_preparation",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "k-bit preparation"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "prepare_model_for_kbit_training(): what is not quantised (embeddings, norms, head) turns to "
+            "fp32, and with it the residual stream.",
+        ),
+        section="precision",
+        advanced=True,
+        applies=when.packed_base,
+        why_not=QT_TRANSLATE_NOOP("fields", "Only a quantised base is prepared."),
     ),
     Field(
         "training.lora.adapter_format",

@@ -25,6 +25,11 @@ def lora(scenario: Scenario) -> bool:
     return training(scenario) and scenario.training.method == "lora"
 
 
+def packed_base(scenario: Scenario) -> bool:
+    """Whether adapters are trained beside a quantised base."""
+    return lora(scenario) and scenario.training.base_format not in ("bf16", "fp16", "fp32")
+
+
 def lora_and_checkpoints(scenario: Scenario) -> bool:
     """Whether adapters are trained with activation checkpointing."""
     return lora(scenario) and scenario.training.activation_checkpointing != "none"

@@ -1,0 +1,83 @@
+"""Frozen linear layers from packed weights, as the libraries that pack them run them.
+
+Each function stands in for ``F.linear`` where the base is quantised: it records what the library
+unpacks, what its autograd function keeps, and what its backward unpacks again.  Outliers of LLM.int8
+depend on the data; there are none here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.context import Context
+from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
+
+FP32 = 4
+HALF = 2
+BLOCK = 64
+"""Weights that share a scale in bitsandbytes' 4-bit formats."""
+
+Linear = Callable[[Tape, Context, Tensor, Parameter, Parameter | None, str, Dims], Tensor]
+
+
+def four_bit(
+    t: Tape, c: Context, x: Tensor, w: Parameter, bias: Parameter | None, name: str, dims: Dims
+) -> Tensor:
+    """``Linear4bit`` of bitsandbytes: unpacks its weight for each product; keeps nothing of its input.
+
+    It computes in ``compute`` and returns the format it was given.  Double quantisation unpacks the
+    scales first, to fp32.
+    """
+    o = c.options
+    own = op.cast(t, x, o.compute)
+    scales = (FP32 * (w.elements // BLOCK), 0) if o.nested else None
+    unpacked = t.tensor("weight, unpacked", w.dims, HALF)
+    t.run("dequantize_4bit", (), (unpacked,), (), (), scales)
+    unpacked = op.cast(t, unpacked, o.compute)
+    operands = (own, unpacked) if bias is None else (own, unpacked, op.cast(t, bias, o.compute))
+    out = t.tensor(name, dims, o.compute, own.grad)
+    again = (HALF * w.elements + (o.compute * w.elements if o.compute != HALF else 0), 0)
+    t.record("matmul_4bit", operands, out, (), ((own, NEW),), None, again)
+    return op.cast(t, out, x.width)
+
+
+def eight_bit(
+    t: Tape, c: Context, x: Tensor, w: Parameter, bias: Parameter | None, name: str, dims: Dims
+) -> Tensor:
+    """``Linear8bitLt`` of bitsandbytes: packs its input row by row, multiplies int8, unpacks the sums.
+
+    Its autograd function refers to the input as an attribute, which no checkpoint sees: the input
+    stays until the loss dies.  Backward unpacks the weight into the input's format.
+    """
+    own = x
+    if x.width != HALF or c.options.half != "fp16":
+        own = t.tensor(x.name, x.dims, HALF)
+        t.run("_to_copy", (x,), (own,), (), ())
+    values = x.coefficient // x.width
+    packed = t.tensor("input, packed", x.dims, 1)
+    largest = t.tensor("row maxima", x.dims[: len(x.dims) - w.inputs], FP32)
+    # |x| in 16 bits and whether each is an outlier
+    t.run("int8_vectorwise_quant", (own,), (packed, largest), (), (), inner=(3 * values, x.monomial))
+    out = t.tensor(name, dims, x.width, x.grad)
+    sums = (FP32 + (HALF if x.width != HALF or c.options.half != "fp16" else 0)) * (
+        out.coefficient // out.width
+    )
+    t.record(
+        "int8_mixed_scaled_mm",
+        (packed, largest),
+        out,
+        (),
+        ((x, NEW),),
+        None,
+        (x.width * w.elements, 0),
+        inner=(sums, out.monomial),
+    )
+    t.use(packed, largest, x)
+    if x.grad:
+        t.pin(x)
+    return out
+
+
+LINEARS: dict[str, Linear] = {"4bit": four_bit, "int8": eight_bit}
+"""By ``Options.base``."""
