@@ -53,6 +53,7 @@ class Jobs(QObject):
         self._pool.setMaxThreadCount(threads)
         self._current: dict[str, Job] = {}
         self._generation = 0
+        self._closed = False
         self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
     def run(
@@ -70,6 +71,9 @@ class Jobs(QObject):
         self.cancel(kind)
         self._generation += 1
         job = Job(kind, self._generation, work, done, failed)
+        if self._closed:
+            job.cancel()
+            return job
         self._current[kind] = job
         self.busy.emit(kind, True)
         self._pool.start(lambda: self._work(job))
@@ -87,7 +91,8 @@ class Jobs(QObject):
         return kind in self._current
 
     def close(self, wait_ms: int = 2000) -> bool:
-        """Cancel everything and wait; false where something still runs."""
+        """Cancel everything, begin nothing any more, and wait; false where something still runs."""
+        self._closed = True
         for kind in tuple(self._current):
             self.cancel(kind)
         return self._pool.waitForDone(wait_ms)

@@ -79,3 +79,13 @@ def test_busy_says_when_it_begins_and_ends(jobs: Jobs, qtbot: QtBot) -> None:
     jobs.run("sum", lambda job: 1, lambda answer: None)
     jobs.cancel("sum")
     assert said == [("sum", True), ("sum", False)] * 2
+
+
+def test_after_the_end_nothing_begins(jobs: Jobs) -> None:
+    ran: list[int] = []
+    assert jobs.close()
+    job = jobs.run("sum", lambda job: ran.append(1), lambda answer: None)
+    assert job.cancelled
+    assert not jobs.is_running("sum")
+    assert jobs.close()
+    assert ran == []
