@@ -82,6 +82,20 @@ def test_keys_reach_their_actions(inside: Interior, house: House, qtbot: QtBot) 
     assert inside.form.sections["device"].rows["device.name"].box.hasFocus()
 
 
+def test_undo_in_a_field_is_the_documents(inside: Interior, house: House, qtbot: QtBot) -> None:
+    qtbot.waitUntil(inside.window.isActiveWindow)
+    inside.form.go_to(LENGTH)
+    line = inside.form.sections["workload"].rows[LENGTH].box.lineEdit()  # type: ignore[attr-defined]
+    QTest.keyClicks(line, "8192")
+    QTest.keyClick(line, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    house.document.settle()
+    assert house.document.scenario.training.sequence_length == 4096
+    assert line.text() == "4,096"
+    QTest.keyClick(line, Qt.Key.Key_Y, Qt.KeyboardModifier.ControlModifier)
+    house.document.settle()
+    assert line.text() == "8,192"
+
+
 def test_a_slash_in_a_text_is_a_slash(inside: Interior, qtbot: QtBot) -> None:
     qtbot.waitUntil(inside.window.isActiveWindow)
     inside.names.ask("Name", "", lambda name: True)

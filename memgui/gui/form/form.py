@@ -211,6 +211,7 @@ class Form(QWidget):
         if self._result is None:
             return
         issues = self._result.issues
+        self._open_what_is_wrong(issues)
         said: dict[str, Issue] = {}
         outlined: set[str] = set()
         at_hand = self._focused.field.path if self._focused is not None else ""
@@ -227,6 +228,16 @@ class Form(QWidget):
             row.set_issue(said.get(path), outlined=path in outlined)
         if said:
             QTimer.singleShot(0, self, self._keep_in_sight)
+
+    def _open_what_is_wrong(self, issues: Iterable[Issue]) -> None:
+        """A fault in a closed section would be said nowhere: open it."""
+        for issue in issues:
+            seen = [row for row in self.rows() if row.field.path in issue.paths and row.isVisible()]
+            if issue.severity == "error" and not seen:
+                for path in issue.paths:
+                    field = BY_PATH.get(path)
+                    if field is not None and path != "task" and self.sections[field.section].row(path):
+                        break
 
     def _keep_in_sight(self) -> None:
         """What was said above the field at hand must not push it away."""

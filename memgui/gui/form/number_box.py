@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPalette, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QWidget
 
 from memgui.gui.controls.fields import SpinBox
+from memgui.gui.form.leave_undo import LeaveUndo
 from memgui.gui.texts import field_text
 from memgui.spec import Issue, ScenarioError
 from memgui.spec.fields import Field, Kind
@@ -52,6 +53,9 @@ class NumberBox(SpinBox):
         clear.setColor(QPalette.ColorRole.Base, QColor(0, 0, 0, 0))
         line.setPalette(clear)
         line.textEdited.connect(self._typed)
+        leave_undo = LeaveUndo(self)
+        line.installEventFilter(leave_undo)
+        self.installEventFilter(leave_undo)  # it hands keys to the line without asking its filters
         self.editingFinished.connect(self._finish)
 
     def value(self) -> int | float | None:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent, QResizeEven
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from memgui.gui.controls.fields import LineEdit
+from memgui.gui.form.leave_undo import LeaveUndo
 from memgui.gui.icons import paint_icon
 from memgui.gui.texts import field_text
 from memgui.gui.theme import Look
@@ -31,6 +32,7 @@ class TextBox(LineEdit):
         self.setMaxLength(LONGEST)
         self.setPlaceholderText(field_text(field.empty_label))
         self.textEdited.connect(self._typed)
+        self.installEventFilter(LeaveUndo(self))
         self.editingFinished.connect(self._finish)
         self._names: _Names | None = _Names(self) if field.choices else None
 

@@ -148,6 +148,13 @@ def test_an_issue_of_several_fields_is_said_once(form: Form, document: Document,
     assert sum("multiply" in row.said for row in form.rows()) == 1
 
 
+def test_a_fault_in_a_closed_section_opens_it(form: Form, document: Document, qtbot: QtBot) -> None:
+    assert not form.sections["model"].is_open
+    document.edit("model.num_key_value_heads", 5)
+    qtbot.waitUntil(lambda: form.sections["model"].is_open)
+    assert any("heads" in row.said for row in form.rows() if row.isVisible())
+
+
 def test_text_that_is_no_number_is_said_and_goes_with_undo(form: Form, document: Document) -> None:
     write(form, LENGTH, "many")
     assert "Sequence length" in row(form, LENGTH).said
