@@ -36,6 +36,7 @@ class Row(QWidget):
         super().__init__(parent)
         self.field = field
         self._look_at = False
+        self._applies: bool | None = None
         self._pointed = False
         self._text_issue: Issue | None = None
         self._issue: Issue | None = None
@@ -144,7 +145,10 @@ class Row(QWidget):
         self.box.setAccessibleDescription(f"{text} {description}" if issue is not None else description)
 
     def set_applies(self, applies: bool) -> None:
-        """Hide the field, or disable it with its reason, where it has no effect."""
+        """Disable the field with its reason where it has no effect."""
+        if applies is self._applies:
+            return
+        self._applies = applies
         why = field_text(self.field.why_not)
         self.setEnabled(applies)
         self.setToolTip(self._tip(why if why and not applies else field_text(self.field.help)))
