@@ -7,6 +7,7 @@ from functools import partial
 
 from memgui.estimator.formula import formula
 from memgui.estimator.lifetimes import Gradient, Scratch, Thing
+from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.program import Program
 from memgui.estimator.result import COMPONENTS, Derivation, Node
 from memgui.estimator.state import State
@@ -89,6 +90,8 @@ class Breakdown:
     def component(self, key: str, total: int, listed: Callable[[], Iterable[Listed]]) -> Node:
         """The top-level node of ``key`` with ``total`` bytes; ``listed`` gives what makes them up."""
         source = COUNTED if key in ("weights", "gradients") else MEASURED
+        if key == "optimizer_states":
+            source = OPTIMIZERS[self.scenario.training.optimizer].source
         return Node(key, COMPONENTS[key], total, partial(self._parts, listed, source, TEXTS[key]))
 
     def _parts(self, listed: Callable[[], Iterable[Listed]], source: str, text: str) -> tuple[Node, ...]:

@@ -73,7 +73,7 @@ def unknown(scenario: Scenario, reason: Message) -> Estimate:
 def parameters(scenario: Scenario) -> Parameters:
     """The model's parameters, counted, with adapters where there are any."""
     program = compiled(scenario.model, options(scenario))
-    return account(program, "", "", False).parameters
+    return account(program).parameters
 
 
 def run_of(scenario: Scenario, *, whole: bool = True) -> Run:
@@ -119,7 +119,7 @@ class _Assembly:
         allocated = self.allocated(whole)
         loose = self.fragmentation(whole)
         low = allocated + loose.low + self.context.low
-        high = allocated + loose.high + self.context.high
+        high = allocated + loose.high + self.context.high + run.doubt(found)
         components = (*self._components(found, whole), self._overhead(whole, loose))
         peak = moment(
             found.key, found.stage, found.template, whole, self.overhead, found.layer, found.operator
@@ -139,6 +139,7 @@ class _Assembly:
             timeline=Timeline(partial(run.moments, self.overhead)),
             ranks=(Rank("0", peak.bytes),),
             verdict=verdict(peak.bytes, low, high, scenario.device.memory_bytes),
+            assumptions=run.assumptions(),
         )
 
     def _components(self, found: Found, whole: Amount) -> tuple[Node, ...]:

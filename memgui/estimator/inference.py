@@ -60,7 +60,7 @@ class InferenceRun(Run):
     def __init__(self, scenario: Scenario, program: Program) -> None:
         self.scenario = scenario
         self.program = program
-        self.account = account(program, "", "", False, scheme_of(scenario))
+        self.account = account(program, scheme=scheme_of(scenario))
         self.prefill = Pass("prefill", scenario, program)
         self.numbers = self.prefill.numbers
         self.values = self.numbers.values

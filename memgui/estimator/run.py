@@ -15,6 +15,7 @@ from memgui.estimator.result import Moment
 from memgui.estimator.state import State
 from memgui.estimator.tape import MADE, Tensor
 from memgui.estimator.walk import Place
+from memgui.spec.messages import Message
 from memgui.spec.scenario import Scenario
 
 Held = dict[str, list[tuple[Thing | State, int]]]
@@ -66,6 +67,14 @@ class Run(ABC):
     @abstractmethod
     def persistent(self) -> int:
         """Bytes that lie still from step to step."""
+
+    def assumptions(self) -> tuple[Message, ...]:
+        """What the figures take for granted."""
+        return ()
+
+    def doubt(self, found: Found) -> int:
+        """Bytes that another implementation of what is not measured would take more in ``found``."""
+        return 0
 
 
 def batch_input(program: Program, name: str, dims: tuple[int | str, ...], width: int = 8) -> Tensor:

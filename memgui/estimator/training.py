@@ -14,6 +14,7 @@ from itertools import islice
 import msgspec
 
 from memgui.estimator.account import account
+from memgui.estimator.keeping import keeping_of
 from memgui.estimator.measure import Bag, Bytes, Contents, N
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
 from memgui.estimator.optimizers import OPTIMIZERS
@@ -25,6 +26,7 @@ from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values,
 from memgui.estimator.symbols import TRAINING
 from memgui.estimator.walk import Point, Walk
 from memgui.spec.formats import WeightScheme, weight_scheme
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
 
 CLIP = "aten.linalg_vector_norm"
@@ -48,10 +50,7 @@ class TrainingRun(Run):
         self.scenario = scenario
         self.program = program
         training = scenario.training
-        master = training.precision.endswith("_master")
-        self.account = account(
-            program, training.optimizer, training.optimizer_implementation, master, base_scheme(scenario)
-        )
+        self.account = account(program, keeping_of(scenario), base_scheme(scenario))
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         self.values = monomial_values(scenario, program, TRAINING)
         self.numbers = Bytes(self.values, whole=whole)
@@ -95,6 +94,31 @@ class TrainingRun(Run):
         if found.stage == "optimizer" and a.step_bytes:
             listed["temporary"] = list(a.step_things)
         return listed
+
+    def assumptions(self) -> tuple[Message, ...]:
+        a = self.account
+        said: list[Message] = []
+        note = OPTIMIZERS[self.scenario.training.optimizer].note
+        if note:
+            said.append(Message(note))
+        if a.paged_bytes:
+            text = QT_TRANSLATE_NOOP(
+                "messages",
+                "{bytes} bytes of optimizer states lie in managed memory: they leave the device under "
+                "pressure, and PyTorch's allocator does not count them.",
+            )
+            said.append(Message(text, {"bytes": a.paged_bytes}))
+        if a.doubt_bytes:
+            text = QT_TRANSLATE_NOOP(
+                "messages",
+                "Implementations of this optimizer differ: where states are fp32 whatever the weights are, "
+                "they take {bytes} bytes more.",
+            )
+            said.append(Message(text, {"bytes": a.doubt_bytes}))
+        return tuple(said)
+
+    def doubt(self, found: Found) -> int:
+        return self.account.doubt_bytes if found.base.components["optimizer_states"] else 0
 
     # -- the peak -------------------------------------------------------------------------------
 
@@ -148,9 +172,7 @@ class TrainingRun(Run):
 
     def stepper(self) -> str:
         """The operator at the optimizer's peak."""
-        training = self.scenario.training
-        implementation = training.optimizer_implementation
-        return OPTIMIZERS[training.optimizer].operators.get(implementation, "")
+        return self.account.stepper
 
     def _found(self, forward: bool, at: int, offset: int, accumulate: bool) -> Found:
         walk = self.contents(accumulate=accumulate)

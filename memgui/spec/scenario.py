@@ -33,6 +33,9 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     precision: str = "bf16"
     optimizer: str = "adamw"
     optimizer_implementation: str = "fused"
+    optimizer_rank: int = 128
+    state_format: str | None = None
+    wide_embedding_states: bool = True
     activation_checkpointing: str = "none"
     attention: str = "sdpa"
     sdpa_backend: str = "auto"

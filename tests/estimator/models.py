@@ -56,7 +56,7 @@ OPT_1B = ModelSpec(
 )
 
 
-def _llama(
+def llama(
     name: str, vocabulary: int, hidden: int, layers: int, heads: tuple[int, int, int], ffn: int
 ) -> ModelSpec:
     return ModelSpec(
@@ -77,17 +77,17 @@ def _but(model: ModelSpec, **changes: object) -> ModelSpec:
     return msgspec.structs.replace(model, **changes)
 
 
-LLAMA_2_7B = _llama("llama-2-7b", 32000, 4096, 32, (32, 32, 128), 11008)
-LLAMA_3_8B = _llama("llama-3-8b", 128256, 4096, 32, (32, 8, 128), 14336)
-LLAMA_3_1B = _but(_llama("llama-3.2-1b", 128256, 2048, 16, (32, 8, 64), 8192), tie_word_embeddings=True)
+LLAMA_2_7B = llama("llama-2-7b", 32000, 4096, 32, (32, 32, 128), 11008)
+LLAMA_3_8B = llama("llama-3-8b", 128256, 4096, 32, (32, 8, 128), 14336)
+LLAMA_3_1B = _but(llama("llama-3.2-1b", 128256, 2048, 16, (32, 8, 64), 8192), tie_word_embeddings=True)
 MISTRAL_7B = _but(
-    _llama("mistral-7b-v0.1", 32000, 4096, 32, (32, 8, 128), 14336),
+    llama("mistral-7b-v0.1", 32000, 4096, 32, (32, 8, 128), 14336),
     layer_types=("sliding_attention",),
     sliding_window=4096,
 )
-QWEN_2_7B = _but(_llama("qwen2.5-7b", 152064, 3584, 28, (28, 4, 128), 18944), attention_bias=True)
-QWEN_3_8B = _but(_llama("qwen3-8b", 151936, 4096, 36, (32, 8, 128), 12288), qk_norm="head")
-SMOLLM2 = _but(_llama("smollm2-135m", 49152, 576, 30, (9, 3, 64), 1536), tie_word_embeddings=True)
+QWEN_2_7B = _but(llama("qwen2.5-7b", 152064, 3584, 28, (28, 4, 128), 18944), attention_bias=True)
+QWEN_3_8B = _but(llama("qwen3-8b", 151936, 4096, 36, (32, 8, 128), 12288), qk_norm="head")
+SMOLLM2 = _but(llama("smollm2-135m", 49152, 576, 30, (9, 3, 64), 1536), tie_word_embeddings=True)
 
 MODELS = {
     model.name: model

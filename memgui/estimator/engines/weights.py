@@ -29,7 +29,7 @@ class Model(NamedTuple):
 def model_of(scenario: Scenario) -> Model:
     """The scenario's model; raises ``NotCovered`` where its weights are not written."""
     program = compiled(scenario.model, options(scenario))
-    return Model(program, account(program, "", "", False).parameters)
+    return Model(program, account(program).parameters)
 
 
 class Loaded(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgui.spec.fields import adapters, loop, when
+from memgui.spec.fields import adapters, loop, optimizers, when
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -83,41 +83,7 @@ FIELDS: tuple[Field, ...] = (
         applies=when.training,
     ),
     *adapters.FORMATS,
-    Field(
-        "training.optimizer",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "Optimizer"),
-        QT_TRANSLATE_NOOP(
-            "fields", "What updates the weights, and so what is kept for each of them from step to step."
-        ),
-        section="precision",
-        choices=(
-            Choice("adamw", QT_TRANSLATE_NOOP("fields", "AdamW")),
-            Choice("sgd", QT_TRANSLATE_NOOP("fields", "SGD")),
-            Choice("sgd_momentum", QT_TRANSLATE_NOOP("fields", "SGD with momentum")),
-        ),
-        applies=when.training,
-    ),
-    Field(
-        "training.optimizer_implementation",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "Optimizer kernels"),
-        QT_TRANSLATE_NOOP(
-            "fields", "PyTorch's three ways to run the same step; they differ in what they hold for a moment."
-        ),
-        section="precision",
-        choices=(
-            Choice(
-                "fused",
-                QT_TRANSLATE_NOOP("fields", "fused"),
-                QT_TRANSLATE_NOOP("fields", "Trainer's default"),
-            ),
-            Choice("foreach", QT_TRANSLATE_NOOP("fields", "foreach")),
-            Choice("forloop", QT_TRANSLATE_NOOP("fields", "for-loop")),
-        ),
-        advanced=True,
-        applies=when.adam_like,
-    ),
+    *optimizers.OPTIMIZER,
     Field(
         "training.activation_checkpointing",
         Kind.CHOICE,

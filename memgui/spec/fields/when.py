@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memgui.spec.scenario import Scenario
+
+When = Callable[[Scenario], bool]
+"""Says of a scenario whether something applies."""
 
 
 def training(scenario: Scenario) -> bool:
@@ -33,11 +38,6 @@ def packed_base(scenario: Scenario) -> bool:
 def lora_and_checkpoints(scenario: Scenario) -> bool:
     """Whether adapters are trained with activation checkpointing."""
     return lora(scenario) and scenario.training.activation_checkpointing != "none"
-
-
-def adam_like(scenario: Scenario) -> bool:
-    """Whether the optimizer has PyTorch's three implementations."""
-    return detailed(scenario) and scenario.training.optimizer == "adamw"
 
 
 def sdpa(scenario: Scenario) -> bool:

@@ -1,0 +1,143 @@
+"""Optimizer states and step temporaries against real optimizers: state bytes to the byte."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from memgui.estimator import estimate, ledger
+from memgui.estimator.account import Account
+from memgui.estimator.estimate import run_of
+from memgui.estimator.optimizers import OPTIMIZERS
+from memgui.spec.fields import BY_PATH, optimizers
+from memgui.spec.model import ModelSpec
+from tests.estimator.build import training
+from tests.estimator.models import LLAMA_3_1B, SMOLLM2, llama
+
+SMALL = llama("small", 1000, 96, 3, (6, 2, 16), 160)
+
+MEASURED: list[tuple[str, dict[str, Any], str, int, int]] = [
+    ("adamw", {"optimizer_implementation": "foreach"}, "bf16", 1618560, 809280),
+    ("adamw", {"optimizer_implementation": "foreach"}, "fp32", 3237120, 1618560),
+    ("adamw", {"optimizer_implementation": "forloop"}, "bf16", 1618560, 384192),
+    ("adamw", {"optimizer_implementation": "forloop"}, "fp32", 3237120, 768384),
+    ("sgd", {}, "bf16", 0, 0),
+    ("sgd_momentum", {}, "bf16", 809280, 0),
+    ("sgd_momentum", {}, "fp32", 1618560, 0),
+    ("adafactor", {}, "bf16", 28472, 1540384),
+    ("adafactor", {}, "fp32", 28472, 772384),
+    ("muon", {"optimizer_implementation": "forloop"}, "bf16", 1194624, 384192),
+    ("muon", {"optimizer_implementation": "forloop"}, "fp32", 2389248, 768384),
+    ("lamb", {}, "bf16", 1618740, 809552),
+    ("lamb", {}, "fp32", 3237480, 1619074),
+    ("soap", {}, "bf16", 11633792, 24000000),
+    ("soap", {}, "fp32", 23267584, 18005728),
+    ("galore", {"optimizer_rank": 16}, "bf16", 988800, 390144),
+    ("galore", {"optimizer_rank": 16}, "fp32", 2450688, 780288),
+    ("apollo", {"optimizer_rank": 16}, "bf16", 988842, 390144),
+    ("apollo", {"optimizer_rank": 16}, "fp32", 1977684, 780288),
+    ("apollo_mini", {}, "bf16", 784362, 384384),
+    ("apollo_mini", {}, "fp32", 1568724, 768768),
+    ("adamw_8bit", {}, "bf16", 1511000, 0),
+    ("adamw_8bit", {"wide_embedding_states": False}, "bf16", 938000, 0),
+    ("adamw_8bit", {"wide_embedding_states": False}, "fp32", 938000, 0),
+    ("lion_8bit", {"wide_embedding_states": False}, "bf16", 469000, 0),
+    ("ademamix_8bit", {"wide_embedding_states": False}, "bf16", 1405976, 0),
+    ("lion", {}, "bf16", 1618560, 0),
+    ("ademamix", {}, "bf16", 4855680, 0),
+    ("paged_adamw", {}, "bf16", 3237120, 0),
+    ("schedule_free", {}, "bf16", 1618560, 809280),
+    ("prodigy", {}, "bf16", 3237120, 210432),
+    ("prodigy", {}, "fp32", 6474240, 420864),
+]
+"""A Llama of 404,640 weights stepped with the real optimizer; every storage it holds between steps, and the
+most that a step holds beside it (torch 2.13, transformers 5.24, bitsandbytes 0.50, galore-torch 1.0,
+apollo-torch 1.0.3, pytorch_optimizer 4.1, schedulefree 1.4, prodigyopt 1.1)."""
+
+
+def kept(model: ModelSpec, optimizer: str, precision: str = "bf16", **settings: Any) -> Account:
+    """The account of a training step."""
+    return run_of(
+        training(model, optimizer=optimizer, precision=precision, sequence_length=8, **settings)
+    ).account
+
+
+@pytest.mark.parametrize(("optimizer", "settings", "precision", "states", "step"), MEASURED)
+def test_states_and_steps(
+    optimizer: str, settings: dict[str, Any], precision: str, states: int, step: int
+) -> None:
+    found = kept(SMALL, optimizer, precision, **settings)
+    assert found.state_bytes + found.paged_bytes == states
+    assert abs(found.step_bytes - step) <= step * 0.09  # what variables still refer to, of small weights
+
+
+def test_shampoo() -> None:
+    """As pytorch_optimizer 4.1 holds it, but for four statistics of one number."""
+    assert kept(SMALL, "shampoo").state_bytes == 13801120 - 32
+    assert kept(SMALL, "shampoo", "fp32").state_bytes == 15419680 - 32
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "states"),
+    [("adamw_8bit_torchao", 2 * (64000 + 1000 + 1024)), ("adamw_4bit", 2 * (32000 + 2000 + 64))],
+)
+def test_low_bit_states_of_torchao(optimizer: str, states: int) -> None:
+    """A weight of 640 x 100 in torchao 0.18: codes, scales of blocks, the table of values."""
+    from memgui.estimator.optimizers import Settings, Weight
+
+    weight = Weight(_parameter(), (640, 100), 2, 2)
+    assert (
+        sum(one.bytes(weight) for one in OPTIMIZERS[optimizer].states(weight, Settings(optimizer))) == states
+    )
+
+
+def _parameter() -> Any:
+    found = run_of(training(SMALL, sequence_length=8)).account.weights[0][0]
+    return found
+
+
+def test_every_choice_is_an_optimizer() -> None:
+    assert {choice.value for choice in BY_PATH["training.optimizer"].choices} == set(OPTIMIZERS)
+    assert set(optimizers.NUMBERS) == {name for name, rule in OPTIMIZERS.items() if rule.plain}
+    assert set(optimizers.KERNELS) == {name for name, rule in OPTIMIZERS.items() if rule.kernels}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_each_says_where_its_figures_come_from(optimizer: str) -> None:
+    found = estimate(training(SMOLLM2, optimizer=optimizer))
+    node = found.component("optimizer_states")
+    for part in node.children:
+        for leaf in part.children or (part,):
+            assert leaf.derivation.source == OPTIMIZERS[optimizer].source
+    assert found.low_bytes <= found.peak_bytes <= found.high_bytes
+
+
+def test_states_with_a_master_copy_are_fp32() -> None:
+    weights = ledger(training(LLAMA_3_1B)).parameters.total
+    found = kept(LLAMA_3_1B, "adamw", "bf16_master", optimizer_implementation="foreach")
+    assert found.state_bytes == 12 * weights
+    low = kept(LLAMA_3_1B, "adamw", "bf16_master", optimizer_implementation="foreach", state_format="bf16")
+    assert low.state_bytes == 8 * weights
+
+
+def test_paged_states_are_not_counted_by_the_allocator() -> None:
+    found = estimate(training(LLAMA_3_1B, optimizer="paged_adamw_8bit"))
+    plain = estimate(training(LLAMA_3_1B, optimizer="adamw_8bit"))
+    assert found.component("optimizer_states").bytes < plain.component("optimizer_states").bytes // 10
+    assert any("managed memory" in said.text for said in found.assumptions)
+
+
+def test_a_weakly_known_optimizer_widens_the_range() -> None:
+    known, unsure = (estimate(training(LLAMA_3_1B, optimizer=name)) for name in ("adamw", "lamb"))
+    assert unsure.high_bytes - unsure.peak_bytes > known.high_bytes - known.peak_bytes
+    exact = estimate(training(LLAMA_3_1B, optimizer="lamb", state_format="fp32"))
+    assert exact.high_bytes - exact.peak_bytes < unsure.high_bytes - unsure.peak_bytes
+
+
+def test_fewer_bits_never_need_more() -> None:
+    sizes = [
+        kept(LLAMA_3_1B, name, wide_embedding_states=False).state_bytes
+        for name in ("paged_adamw", "adamw", "adamw_8bit", "adamw_4bit")
+    ]
+    assert sizes[1:] == sorted(sizes[1:], reverse=True)
+    assert msgspec.structs.asdict(SMALL)["hidden_size"] == 96
