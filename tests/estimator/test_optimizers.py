@@ -8,7 +8,7 @@ import pytest
 from memgui.estimator import estimate, ledger
 from memgui.estimator.account import Account
 from memgui.estimator.estimate import run_of
-from memgui.estimator.optimizers import OPTIMIZERS
+from memgui.estimator.optimizers import OPTIMIZERS, Settings, Weight
 from memgui.spec.fields import BY_PATH, optimizers
 from memgui.spec.model import ModelSpec
 from tests.estimator.build import training
@@ -83,8 +83,6 @@ def test_shampoo() -> None:
 )
 def test_low_bit_states_of_torchao(optimizer: str, states: int) -> None:
     """A weight of 640 x 100 in torchao 0.18: codes, scales of blocks, the table of values."""
-    from memgui.estimator.optimizers import Settings, Weight
-
     weight = Weight(_parameter(), (640, 100), 2, 2)
     assert (
         sum(one.bytes(weight) for one in OPTIMIZERS[optimizer].states(weight, Settings(optimizer))) == states
@@ -92,8 +90,7 @@ def test_low_bit_states_of_torchao(optimizer: str, states: int) -> None:
 
 
 def _parameter() -> Any:
-    found = run_of(training(SMALL, sequence_length=8)).account.weights[0][0]
-    return found
+    return run_of(training(SMALL, sequence_length=8)).account.weights[0][0]
 
 
 def test_every_choice_is_an_optimizer() -> None:
