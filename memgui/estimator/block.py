@@ -104,12 +104,12 @@ class Block:
     @cached_property
     def copies(self) -> Group:
         """Autocast's copies of weights that autograd does not keep: they live to the end of forward."""
-        return Group(tensor for tensor in self._weight_copies() if tensor not in self.saved)
+        return Group(tensor for tensor in self.tape.cast_cache if tensor not in self.saved)
 
     @cached_property
     def copies_passing(self) -> Group:
         """The same where nothing is kept."""
-        return Group(self._weight_copies())
+        return Group(self.tape.cast_cache)
 
     @cached_property
     def cache(self) -> Group:
@@ -120,11 +120,6 @@ class Block:
     def replaced(self) -> Group:
         """What the cache held before and the block replaces."""
         return Group(self.tape.replaced)
-
-    def _weight_copies(self) -> list[Tensor]:
-        if not self.tape.autocast:
-            return []
-        return [tensor for op in self.tape.ops for tensor in op.outs if tensor.weight_copy and tensor.grad]
 
     @cached_property
     def input(self) -> Group:

@@ -174,6 +174,7 @@ def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
     stay = set(saved)
     stay.update(tensor.root for tensor in tape.cached)
     stay.update(tape.held)
+    stay.update(tape.cast_cache)
     stay.update(tape.pinned)
     if tape.out is not None:
         stay.add(tape.out.root)
@@ -190,7 +191,7 @@ def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
     dying: dict[int, list[Tensor]] = {}
     for root, index in last.items():
         mortal = root.origin in (MADE, HELD_BEFORE) or (root.origin == CARRIED and tape.frees_input)
-        if mortal and root not in stay and not (tape.autocast and root.weight_copy and root.grad):
+        if mortal and root not in stay:
             dying.setdefault(index, []).append(root)
     events = Events()
     for index, op in enumerate(tape.ops):

@@ -42,6 +42,8 @@ def weight(t: Tape, parameter: Parameter, width: int) -> Tensor:
     out = t.tensor(parameter.name, parameter.dims, width, parameter.grad)
     out.weight_copy = True
     parameter.copy = out
+    if out.grad:
+        t.cast_cache.append(out)
     return t.record("_to_copy", (parameter,), out, (), ((parameter, NEW),))
 
 
@@ -65,11 +67,11 @@ def _full(t: Tape, x: Tensor) -> Tensor:
 
 
 def linear(
-    t: Tape, x: Tensor, w: Parameter, bias: Parameter | None, name: str, dims: Dims, operator: str = "mm"
+    t: Tape, x: Tensor, w: Tensor, bias: Parameter | None, name: str, dims: Dims, operator: str = "mm"
 ) -> Tensor:
     """``F.linear``: saves its input if the weight is trained, the weight if the input needs a gradient."""
     x = _computed(t, x)
-    used = weight(t, w, t.autocast)
+    used = weight(t, w, t.autocast) if isinstance(w, Parameter) else _computed(t, w)
     shift = weight(t, bias, t.autocast) if bias is not None else None
     grad = x.grad or used.grad or (shift is not None and shift.grad)
     out = t.tensor(name, dims, used.width, grad)

@@ -221,6 +221,7 @@ class Tape:
         "buffers",
         "cached",
         "carried",
+        "cast_cache",
         "final",
         "frees_input",
         "half",
@@ -252,6 +253,7 @@ class Tape:
         self.parameters: list[Parameter] = []
         self.buffers: list[Tensor] = []
         self.cached: list[Tensor] = []
+        self.cast_cache: list[Tensor] = []
         self.replaced: list[Tensor] = []
         self.held: list[Tensor] = []
         self.handed_out: list[Tensor] = []

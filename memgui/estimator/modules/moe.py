@@ -7,6 +7,7 @@ from collections.abc import Callable
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mlp import ACTIVATIONS, mlp
+from memgui.estimator.modules.parameter_adapters import with_adapter
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.routers import logits, route
 from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
@@ -60,27 +61,33 @@ def grouped(t: Tape, c: Context, x: Tensor) -> Tensor:
     ``rows`` is one for each token and expert of it: however tokens are routed, their number is the same.
     """
     m = c.model
-    weights, indices = route(t, c, x)
+    routed = route(t, c, x)
     rows: Dims = (*c.rows, "T")
     ordered = t.tensor("experts in order", rows, INT64)
     order = t.tensor("order", rows, INT64)
-    t.run("sort", (indices,), (ordered, order), (), ())
+    t.run("sort", (routed.indices,), (ordered, order), (), ())
     tokens = t.tensor("tokens in order", rows, INT64)
     t.run("floor_divide", (order,), (tokens,), (), ())
     selected = op.index(t, x, tokens, "tokens by expert", (*rows, "h"))
-    weights = op.index(t, weights, order, "router weights", rows)
+    weights = op.index(t, routed.weights, order, "router weights", rows)
+    narrow = t.tensor("experts in order", rows, INT32)
+    t.run("_to_copy", (ordered,), (narrow,), (), ())
     offsets = t.tensor("offsets", ("E",), INT32)
-    t.run("cumsum", (ordered,), (offsets,), (), ())
-    both = _product(t, c, selected, "experts.gate_up_proj", (2, "m"), ("h",), offsets, ordered, rows)
+    t.run("cumsum", (narrow,), (offsets,), (), ())
+    both = _product(
+        t, c, selected, "experts.gate_up", "experts.gate_up_proj", (2, "m"), ("h",), offsets, ordered, rows
+    )
     product = GATES[m.hidden_act](t, both, (*rows, "m"))
-    down = _product(t, c, product, "experts.down_proj", ("h",), ("m",), offsets, ordered, rows)
+    down = _product(
+        t, c, product, "experts.down", "experts.down_proj", ("h",), ("m",), offsets, ordered, rows
+    )
     weighted = op.mul(t, down, weights, "weighted", down.dims)
     back = t.tensor("order back", rows, INT64)
     t.run("empty_like", (order,), (back,), (), ())
     weighted = op.index(t, weighted, back, "weighted", down.dims)
     y = t.tensor("routed", c.hidden, weighted.width, weighted.grad)
     t.record("sum", (weighted,), y, (), ((weighted, NEW),))
-    t.use(weighted, down, selected, weights, ordered, order, back, offsets)
+    t.use(weighted, down, selected, weights, ordered, order, back, narrow, offsets, *routed)
     return op.cast(t, y, x.width)
 
 
@@ -88,6 +95,7 @@ def _product(
     t: Tape,
     c: Context,
     x: Tensor,
+    role: str,
     name: str,
     out: Dims,
     wide: Dims,
@@ -101,12 +109,13 @@ def _product(
     shift = None
     if c.model.expert_bias:
         shift = t.parameter(f"{name}.bias", ("E", *out), o.width, o.base_trained, "expert")
+    used = with_adapter(t, c, w, role, out, wide, ranks=2 if out[0] == 2 else 1)
     x = op.cast(t, x, w.width)
-    y = t.tensor(name, (*rows, *out), w.width, x.grad or w.grad)
-    saves, back = op.product(x, w)
-    if w.width < FP32:  # the kernel keeps the offsets; what stands in for it in fp32 does not
-        saves = (*saves, offsets)
-    t.record("_grouped_mm", (x, w, offsets), y, saves, back)
+    y = t.tensor(name, (*rows, *out), w.width, x.grad or used.grad)
+    saves, back = op.product(x, used)
+    # What Transformers takes in fp32 in place of the kernel keeps both operands, and no offsets.
+    saves = (*saves, offsets) if w.width < FP32 else (x, used)
+    t.record("_grouped_mm", (x, used, offsets), y, saves, back)
     if shift is None:
         return y
     added = op.index(t, shift, ordered, "bias", y.dims)
@@ -185,7 +194,7 @@ def every_token(t: Tape, c: Context, x: Tensor) -> Tensor:
 def looped(t: Tape, c: Context, x: Tensor) -> Tensor:
     """DBRX: one expert after the other; together they see each token once for each of its experts."""
     m, o = c.model, c.options
-    weights, indices = route(t, c, x)
+    scores, weights, indices = route(t, c, x)
     rows: Dims = (*c.rows, "T")
     experts = [
         t.parameter(f"experts.mlp.{name}", ("E", "m", "h"), o.width, o.base_trained, "expert")
@@ -201,7 +210,9 @@ def looped(t: Tape, c: Context, x: Tensor) -> Tensor:
     chosen = op.index(t, weights, places, "router weights", rows)
     weighted = op.mul(t, down, chosen, "weighted", down.dims)
     y = t.tensor("routed", c.hidden, weighted.width, weighted.grad)
-    return t.record("index_add_", (weighted, tokens), y, (tokens,), ((weighted, NEW),))
+    t.record("index_add_", (weighted, tokens), y, (tokens,), ((weighted, NEW),))
+    t.use(scores, weights, indices)
+    return y
 
 
 def _matmul(t: Tape, x: Tensor, w: Parameter, name: str, dims: Dims) -> Tensor:

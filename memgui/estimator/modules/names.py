@@ -68,6 +68,25 @@ NAMES: dict[str, dict[str, str]] = {
 }
 
 
+OLD_EXPERTS = {"router": "gate", "experts.gate_up": "gate_proj", "experts.down": "down_proj"}
+OLD_MIXTRAL = {"router": "gate", "experts.gate_up": "w1", "experts.down": "w2"}
+
+WRAPPED: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("mixtral", "minimax", "minimax_m2"), OLD_MIXTRAL),
+    **dict.fromkeys(
+        (
+            *("deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm4_moe", "glm_moe_dsa"),
+            *("qwen3_moe", "qwen3_next", "olmoe", "flex_olmo", "dots1", "ernie4_5_moe", "hunyuan_v1_moe"),
+        ),
+        OLD_EXPERTS,
+    ),
+}
+"""Models whose stacked experts and routers PEFT wraps when it is asked for the linear layers of old.
+
+Source: PEFT 0.21's ``transformers_weight_conversion`` and Transformers 5.24's ``conversion_mapping``.
+"""
+
+
 def names(model_type: str) -> dict[str, str]:
     """Role to name for models of ``model_type``."""
-    return NAMES.get(model_type, LLAMA)
+    return NAMES.get(model_type, LLAMA) | WRAPPED.get(model_type, {})

@@ -41,8 +41,8 @@ def projection(
         base = op.add_broadcast(t, op.linear(t, x, w, None, name, dims), shift, name)
     else:
         base = op.linear(t, x, w, shift, name, dims, "addmm" if bias else "mm")
-    if o.lora is None or not adapted(c, called):
-        return base
+    if o.lora is None or not adapted(c, called) or ("experts.down" in c.names and role.startswith("mlp.")):
+        return base  # names of a feed-forward mean the experts where PEFT wraps these
     return _adapter(t, c, x, base, called, name, out, wide, cut)
 
 

@@ -22,7 +22,8 @@ class Rotation(NamedTuple):
     """``turn`` rotates a tensor of heads by tables ``width`` wide.
 
     ``exact``: the tables are in fp32 whatever the model is in; ``single``: there is one, of complex
-    numbers; ``written_out``: each layer makes wider tables of them first.
+    numbers; ``written_out``: each layer makes wider tables of them first; ``looked_up``: they are rows
+    of a buffer for every position there may be.
     """
 
     turn: Turn
@@ -30,6 +31,7 @@ class Rotation(NamedTuple):
     exact: bool = False
     single: bool = False
     written_out: bool = False
+    looked_up: bool = False
 
 
 # -- in the stem ----------------------------------------------------------------------------------
@@ -46,13 +48,24 @@ def tables(t: Tape, c: Context, width: int) -> None:
         if not reach.rotated:
             continue
         if not made or c.model.rotary_per_layer_type:
-            made = _made(t, c, rotation, positions, width)
-            for _ in range(2):  # inv_freq and the copy that rotary schemes with scaling start from
-                t.buffer("inv_freq", ("p",), FP32 // 2)
+            made = (_looked_up if rotation.looked_up else _made)(t, c, rotation, positions, width)
         c.rotary[name] = made
 
 
+def _looked_up(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int) -> Tables:
+    """GPT-J: sines and cosines lie side by side."""
+    t.buffer("embed_positions", ("P", "p"), FP32)
+    rows = t.tensor("rotary sin and cos", (c.queries, "p"), FP32)
+    t.run("index", (positions,), (rows,), (), ())
+    rows = op.cast(t, rows, width)
+    t.hand_out(rows)
+    half: Dims = (c.queries, "p2")
+    return op.split(t, rows, ("rotary cos", "rotary sin"), (half, half))
+
+
 def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int) -> Tables:
+    for _ in range(2):  # inv_freq and the copy that rotary schemes with scaling start from
+        t.buffer("inv_freq", ("p",), FP32 // 2)
     dims: Dims = (c.queries, rotation.width)
     angles = t.tensor("angles", dims, FP32)
     t.run("cat", (positions,), (angles,), (), ())
@@ -164,7 +177,7 @@ ROTATIONS = {
     "half_fp32": Rotation(_half_in_fp32, exact=True),
     "part": Rotation(_part),
     "pairs_part": Rotation(_part, written_out=True),
-    "pairs_part_by_token": Rotation(_part_by_token),
+    "pairs_part_by_token": Rotation(_part_by_token, looked_up=True),
     "pairs_fp32": Rotation(_pairs_in_fp32),
     "quarters": Rotation(_quarters, "p2"),
     "pairs_quarters": Rotation(_quarters_of_pairs),

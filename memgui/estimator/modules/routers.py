@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.parameter_adapters import router_with_adapter
 from memgui.estimator.tape import NEW, Dims, Tape, Tensor
 
 FP32 = 4
 INT64 = 8
 
-Routed = tuple[Tensor, Tensor]
+Chosen = tuple[Tensor, Tensor]
 """Weights and indices of each token's experts: (batch, tokens, experts per token)."""
+
+
+class Routed(NamedTuple):
+    """Logits (batch, tokens, experts), and weights and indices of each token's experts."""
+
+    logits: Tensor
+    weights: Tensor
+    indices: Tensor
 
 
 def route(t: Tape, c: Context, x: Tensor) -> Routed:
     """The experts of each token."""
     before, t.part = t.part, "router"
-    routed = ROUTERS[c.model.router_scoring](t, c, x)
+    scores = logits(t, c, x)
+    routed = Routed(scores, *ROUTERS[c.model.router_scoring](t, c, scores, x.width))
     t.part = before
     return routed
 
@@ -29,18 +40,17 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
     width = FP32 if m.router_in_fp32 else o.width
     w = t.parameter("router.weight", ("E", "h"), width, o.base_trained)
     shift = t.parameter("router.bias", ("E",), o.width, o.base_trained) if m.router_bias else None
+    if m.router_correction_bias:
+        t.buffer("e_score_correction_bias", ("E",), width)
     if m.router_in_fp32:
         x = op.cast(t, x, FP32)
-    return op.linear(t, x, w, shift, "router logits", (*c.rows, "E"))
+    used = router_with_adapter(t, c, w)
+    return op.linear(t, x, used, shift, "router logits", (*c.rows, "E"))
 
 
-def _chosen(c: Context) -> Dims:
-    return (*c.rows, "T")
-
-
-def top_k(t: Tape, c: Context, x: Tensor) -> Routed:
+def top_k(t: Tape, c: Context, x: Tensor) -> Chosen:
     """``torch.topk``: saves the indices."""
-    values = t.tensor("router weights", _chosen(c), x.width, x.grad)
+    values = t.tensor("router weights", (*c.rows, "T"), x.width, x.grad)
     indices = t.tensor("experts of each token", values.dims, INT64)
     saves = (indices,) if x.grad else ()
     t.run("topk", (x,), (values, indices), saves, ((x, NEW),) if x.grad else ())
@@ -74,40 +84,36 @@ def _weighed(t: Tape, c: Context, weights: Tensor, wanted: int) -> Tensor:
     return op.cast(t, weights, wanted) if m.router_casts_back else weights
 
 
-def softmax_first(t: Tape, c: Context, x: Tensor) -> Routed:
+def softmax_first(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Probabilities of all experts in fp32, of which the highest are taken (Mixtral, Qwen, DeepSeek-V2)."""
-    scores = logits(t, c, x)
     weights, indices = top_k(t, c, op.softmax(t, scores, FP32))
     return _weighed(t, c, weights, scores.width), indices
 
 
-def softmax_last(t: Tape, c: Context, x: Tensor) -> Routed:
+def softmax_last(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Probabilities of the highest scores (gpt-oss)."""
-    values, indices = top_k(t, c, logits(t, c, x))
+    values, indices = top_k(t, c, scores)
     return op.softmax(t, values, values.width), indices
 
 
-def softmax_last_fp32(t: Tape, c: Context, x: Tensor) -> Routed:
+def softmax_last_fp32(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """The same in fp32, cast back (Granite)."""
-    values, indices = top_k(t, c, op.cast(t, logits(t, c, x), FP32))
-    return op.cast(t, op.softmax(t, values, FP32), x.width), indices
+    values, indices = top_k(t, c, op.cast(t, scores, FP32))
+    return op.cast(t, op.softmax(t, values, FP32), width), indices
 
 
-def sigmoid(t: Tape, c: Context, x: Tensor) -> Routed:
+def sigmoid(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Sigmoids, chosen with a correction that is no part of the weights (DeepSeek-V3, GLM 4.5)."""
-    values = logits(t, c, x)
-    if not c.model.router_in_fp32:
-        values = op.cast(t, values, FP32)
-    scores = op.pointwise(t, "sigmoid", values, "router scores", saves="output")
-    indices = t.tensor("experts of each token", _chosen(c), INT64)
-    t.run("topk", (scores,), (indices,), (), (), (scores.coefficient * 3, scores.monomial))
-    weights = _gathered(t, c, scores, indices)
+    values = scores if c.model.router_in_fp32 else op.cast(t, scores, FP32)
+    opened = op.pointwise(t, "sigmoid", values, "router scores", saves="output")
+    indices = t.tensor("experts of each token", (*c.rows, "T"), INT64)
+    t.run("topk", (opened,), (indices,), (), (), (opened.coefficient * 3, opened.monomial))
+    weights = _gathered(t, c, opened, indices)
     return _weighed(t, c, weights, values.width), indices
 
 
-def softmax_own(t: Tape, c: Context, x: Tensor) -> Routed:
+def softmax_own(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Probabilities in the model's format, divided by their norm (DBRX)."""
-    scores = logits(t, c, x)
     weights, indices = top_k(t, c, op.softmax(t, scores, scores.width))
     if not c.model.norm_topk_prob:
         return weights, indices
@@ -118,18 +124,17 @@ def softmax_own(t: Tape, c: Context, x: Tensor) -> Routed:
     return out, indices
 
 
-def sparse_mixer(t: Tape, c: Context, x: Tensor) -> Routed:
+def sparse_mixer(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Phi-3.5-MoE's sparsemixer: one expert drawn after the other from masked probabilities."""
-    scores = logits(t, c, x)
     drawn = [_drawn(t, c, scores) for _ in range(2)]
-    weights = t.tensor("router weights", _chosen(c), drawn[0][0].width, scores.grad)
+    weights = t.tensor("router weights", (*c.rows, "T"), drawn[0][0].width, scores.grad)
     t.record("cat", tuple(one for one, _ in drawn), weights, (), tuple((one, NEW) for one, _ in drawn))
     indices = t.tensor("experts of each token", weights.dims, INT64)
     t.run("cat", tuple(at for _, at in drawn), (indices,), (), ())
     return weights, indices
 
 
-def _drawn(t: Tape, c: Context, scores: Tensor) -> Routed:
+def _drawn(t: Tape, c: Context, scores: Tensor) -> Chosen:
     one: Dims = (*c.rows, 1)
     mask = t.tensor("mask", scores.dims, 1)
     t.run("gt", (scores,), (mask,), (), ())
@@ -148,7 +153,7 @@ def _drawn(t: Tape, c: Context, scores: Tensor) -> Routed:
     return out, at
 
 
-Router = Callable[[Tape, Context, Tensor], Routed]
+Router = Callable[[Tape, Context, Tensor, int], Chosen]
 ROUTERS: dict[str, Router] = {
     "softmax": softmax_first,
     "softmax_own": softmax_own,
@@ -157,4 +162,4 @@ ROUTERS: dict[str, Router] = {
     "sigmoid": sigmoid,
     "sparsemixer": sparse_mixer,
 }
-"""How routers score, by ``router_scoring``."""
+"""How routers score, by ``router_scoring``: from their logits and the width of what they read."""
