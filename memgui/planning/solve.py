@@ -76,10 +76,17 @@ class Solution:
         return None if answer is None else get(answer.scenario, self.path)
 
 
-def solve(scenario: Scenario, path: str, ask: Asker | None = None, within: Within = fits) -> Solution:
+def solve(
+    scenario: Scenario,
+    path: str,
+    ask: Asker | None = None,
+    within: Within = fits,
+    beyond: int = BEYOND,
+) -> Solution:
     """The largest whole number at ``path`` with which ``scenario`` fits; all else stays as it is.
 
-    What fits is for ``within`` to say.  Exact where the need grows with the field.  Where
+    What fits is for ``within`` to say; ``beyond`` is how far it is looked for after a dip (doublings).
+    Exact where the need grows with the field.  Where
     it dips on the way (allocator blocks, kernels that pad), the answer still fits, the next allowed
     value does not, and no dip within a thousand steps is missed that holds at a doubling.
 
@@ -88,7 +95,7 @@ def solve(scenario: Scenario, path: str, ask: Asker | None = None, within: Withi
         ScenarioError: it holds no whole number, or has no effect in this scenario.
     """
     field = _searchable(scenario, path)
-    return _Search(scenario, field, Asker() if ask is None else ask, within).solution()
+    return _Search(scenario, field, Asker() if ask is None else ask, within, beyond).solution()
 
 
 def _searchable(scenario: Scenario, path: str) -> Field:
@@ -117,8 +124,9 @@ def _refusal(code: str, path: str, text: str, allowed: Message | None = None) ->
 class _Search:
     """One search: ``low`` always fits, what lies at ``high`` does not or is not allowed."""
 
-    def __init__(self, scenario: Scenario, field: Field, ask: Asker, within: Within) -> None:
+    def __init__(self, scenario: Scenario, field: Field, ask: Asker, within: Within, beyond: int) -> None:
         self.within = within
+        self.beyond = beyond
         self.scenario = scenario
         self.path = field.path
         self.ask = ask
@@ -141,9 +149,10 @@ class _Search:
         start = self.start()
         if isinstance(start, Solution):
             return start
-        low, stride = start, 1
+        (low, high), stride = start, 1
         while True:
-            low, high = self.bracket(low, stride)
+            if high is None:
+                low, high = self.bracket(low, stride)
             if high is None:
                 return self.found(Bound.FIELD, low)
             low = self.bisect(low, high, stride)
@@ -154,17 +163,28 @@ class _Search:
             if again is None:
                 return self.found(Bound.MEMORY, low, following)
             # an uneven row of allowed values goes on in its latest step, a dip in steps of one
-            low, stride = again, following - low if again == following else 1
+            stride = following - low if again == following else 1
+            low, high = again, None
 
-    def start(self) -> int | Solution:
-        """A value that fits to start from: the present one, else the least."""
+    def start(self) -> tuple[int, int | None] | Solution:
+        """A value that fits, and a larger one that does not where that is known.
+
+        Looked for down from the present value: half of it, half of that, … the least.
+        """
         present: Any = get(self.scenario, self.path)
-        if present is not None and self.least <= present <= self.most and self.fits(present):
-            return int(present)
+        known = present is not None and self.least <= present <= self.most
+        if known and self.fits(present):
+            return int(present), None
         least = self.least if self.at(self.least).issue is None else self.allowed_above(self.least)
         if least is None:
             return self.found(Bound.SCENARIO, None, issue=self.at(self.least).issue)
-        return least if self.fits(least) else self.found(Bound.MEMORY, None, least)
+        if not self.fits(least):
+            return self.found(Bound.MEMORY, None, least)
+        high = int(present) if known else None
+        low = least if high is None else max(high // 2, least)
+        while high is not None and low > least and not self.fits(low):
+            low, high = max(low // 2, least), low
+        return low, high
 
     def bracket(self, low: int, stride: int) -> tuple[int, int | None]:
         """Doubling steps up from ``low``: the last value that fits and the first that does not."""
@@ -200,7 +220,7 @@ class _Search:
         """``value`` or one a power of two above it, where that fits; ``None`` where none does."""
         if self.fits(value):
             return value
-        for power in range(BEYOND):
+        for power in range(self.beyond):
             further = value + (1 << power)
             if further > self.most:
                 break

@@ -10,7 +10,7 @@ from memgui.estimator.result import Estimate
 from memgui.planning.ask import Asker, surely_fits
 from memgui.planning.changes import Change, apply
 from memgui.planning.ways.costs import ACCUMULATED, ROUNDING, SAME, Cost, Disturbance, cost_of
-from memgui.planning.ways.rules import KEEPING, RULES, Means, Proposal, Rule
+from memgui.planning.ways.rules import LESSENING, REACHING, RULES, Means, Proposal, Rule
 from memgui.planning.ways.titles import title_of
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario
@@ -106,8 +106,8 @@ class Ways:
 def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: Asker | None = None) -> Ways:
     """Every single change that is legal here and helps; pairs of them where none is enough.
 
-    A change that does less than the person set out to do (shorter sequences, fewer trained weights)
-    is not enough in this sense: pairs that fit without it are looked for all the same.
+    A change that asks for other hardware, or does less than the person set out to do (shorter
+    sequences, fewer trained weights), is not enough in this sense: pairs are looked for all the same.
     ``devices`` are those on offer (see :func:`memgui.planning.devices.of_a_sort`).  Nothing is found
     where the scenario itself cannot be computed.
     """
@@ -116,34 +116,39 @@ def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: As
     if base is None:
         return Ways(scenario, None)
     means = Means(ask, devices)
-    every = tuple(_singles(scenario, base, means))
+    by_rule = {rule: tuple(_singles(rule, scenario, base, means)) for rule in RULES}
+    every = tuple(_once(way for ways in by_rule.values() for way in ways))
     singles = _few_of_each_field(every)
-    gentlest = min((way.disturbance for way in singles if way.kind == "fits"), default=None)
-    if surely_fits(base) or (gentlest is not None and gentlest < Disturbance.LESS):
+    enough = [way for way in singles if surely_fits(way.estimate)]
+    if surely_fits(base) or any(way.disturbance not in _ASKING_MUCH for way in enough):
         return Ways(scenario, base, singles)
-    enough = gentlest is not None  # by doing less: then only pairs that do not are of interest
-    firsts = [way for way in singles if way.kind != "fits" and not (enough and _does_less(way))]
+    # what reaches the goal alone, or by doing less where something does, is none beside a first change
+    met = {rule for rule, ways in by_rule.items() if any(way.kind == "fits" for way in ways)}
+    if any(way.disturbance is Disturbance.LESS for way in enough):
+        met |= set(LESSENING)
+    rules = [rule for rule in RULES if rule not in REACHING or rule not in met]
+    firsts = [way for way in singles if way.kind != "fits"]
     means = Means(ask, devices, _favoured(singles))
-    found = _pairs(base, firsts, KEEPING if enough else RULES, means, {way.key: way for way in every})
-    pairs = tuple(way for way in found if not enough or (way.kind == "fits" and not _does_less(way)))
-    return Ways(scenario, base, singles, pairs)
+    pairs = _pairs(base, firsts, rules, means, {way.key: way for way in every})
+    return Ways(scenario, base, singles, tuple(way for way in pairs if not enough or way.kind == "fits"))
 
 
-def _does_less(way: Way) -> bool:
-    return way.disturbance >= Disturbance.LESS
+_ASKING_MUCH = (Disturbance.HARDWARE, Disturbance.LESS)
 
 
-def _singles(scenario: Scenario, base: Estimate, means: Means) -> Iterator[Way]:
+def _once(ways: Iterable[Way]) -> Iterator[Way]:
     seen: set[Scenario] = set()
-    for rule in RULES:
-        for proposal in rule(scenario, means):
-            changed = apply(scenario, proposal.changes)
-            if changed in seen:
-                continue
-            seen.add(changed)
-            way = _way(base, changed, proposal, means.ask)
-            if way is not None:
-                yield way
+    for way in ways:
+        if way.scenario not in seen:
+            seen.add(way.scenario)
+            yield way
+
+
+def _singles(rule: Rule, scenario: Scenario, base: Estimate, means: Means) -> Iterator[Way]:
+    for proposal in rule(scenario, means):
+        way = _way(base, apply(scenario, proposal.changes), proposal, means.ask)
+        if way is not None:
+            yield way
 
 
 def _few_of_each_field(ways: Iterable[Way]) -> tuple[Way, ...]:
@@ -188,7 +193,9 @@ def _pairs(
                 if taken & {one.path for one in proposal.changes}:
                     continue
                 known = alone.get(key_of(proposal.changes))
-                if known is not None and 2 * (first.gain(base) + known.gain(base)) < lacking:
+                if known is not None and (
+                    known.kind == "fits" or 2 * (first.gain(base) + known.gain(base)) < lacking
+                ):
                     continue
                 changed = apply(first.scenario, proposal.changes)
                 if changed in seen:

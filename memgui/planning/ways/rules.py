@@ -56,6 +56,12 @@ _NOT_A_WAY = frozenset(
 )
 
 
+def _is_enough(scenario: Scenario, changes: tuple[Change, ...], means: Means) -> bool:
+    """Whether ``scenario`` surely fits with ``changes`` made."""
+    found = means.ask(apply(scenario, changes)).estimate
+    return found is not None and surely_fits(found)
+
+
 def choices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     """Every other value of every choice and switch that matters here."""
     for one in FIELDS:
@@ -127,12 +133,9 @@ def fewer_weights(scenario: Scenario, means: Means) -> Iterator[Proposal]:
         adapters = apply(scenario, (other,))
         base = BY_PATH["training.base_format"]
         if base.applies(adapters):
-            for choice in base.choices:
-                bits = bits_of(choice.value)
-                if bits is not None and bits < 6:
-                    yield Proposal(
-                        (other, change(scenario, base.path, choice.value)), _on_base(other, choice)
-                    )
+            narrow = next((choice for choice in base.choices if (bits_of(choice.value) or 16) < 6), None)
+            if narrow is not None:
+                yield Proposal((other, change(scenario, base.path, narrow.value)), _on_base(other, narrow))
 
 
 def _on_base(method: Change, base: Choice) -> Said:
@@ -167,8 +170,7 @@ def smaller_steps(scenario: Scenario, means: Means) -> Iterator[Proposal]:
         if accumulates:
             changes = (*changes, change(scenario, _STEPS, steps * (size // smaller)))
         found = Proposal(changes, title if accumulates else None)
-        answer = means.ask(apply(scenario, changes))
-        if answer.estimate is not None and surely_fits(answer.estimate):
+        if _is_enough(scenario, changes, means):
             break
     if found is not None:
         yield found
@@ -237,7 +239,7 @@ def host_layers(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     path = "inference.n_gpu_layers"
     if BY_PATH[path].applies(scenario):
         held: int | None = get(scenario, path)
-        largest = solve(scenario, path, means.ask, surely_fits).largest
+        largest = solve(scenario, path, means.ask, surely_fits, 0).largest
         if largest is not None and largest < (layers + 1 if held is None else held):
             yield Proposal((change(scenario, path, largest),))
 
@@ -246,8 +248,7 @@ def _fewest(scenario: Scenario, path: str, low: int, high: int, means: Means) ->
     """The least value from ``low`` to ``high`` that surely fits, where more needs less."""
 
     def is_enough(value: int) -> bool:
-        found = means.ask(apply(scenario, (change(scenario, path, value),))).estimate
-        return found is not None and surely_fits(found)
+        return _is_enough(scenario, (change(scenario, path, value),), means)
 
     if low > high or not is_enough(high):
         return None
@@ -261,7 +262,7 @@ def _largest(path: str, title: Said | None, scenario: Scenario, means: Means) ->
     """The largest value below the present one that surely fits; nothing where there is none."""
     if not BY_PATH[path].applies(scenario):
         return
-    largest = solve(scenario, path, means.ask, surely_fits).largest
+    largest = solve(scenario, path, means.ask, surely_fits, 0).largest
     present: int = get(scenario, path)
     if largest is not None and largest < present:
         yield Proposal((change(scenario, path, largest),), title)
@@ -275,8 +276,7 @@ def larger_share(scenario: Scenario, means: Means) -> Iterator[Proposal]:
         present: float | None = get(scenario, path)
         larger = [(change(scenario, path, share),) for share in _SHARES if present is None or present < share]
         for changes in larger:
-            found = means.ask(apply(scenario, changes)).estimate
-            if changes is larger[-1] or (found is not None and surely_fits(found)):
+            if changes is larger[-1] or _is_enough(scenario, changes, means):
                 yield Proposal(changes)
                 break
 
@@ -291,6 +291,9 @@ def larger_device(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     """
     larger = [one for one in means.devices if one.memory_bytes > scenario.device.memory_bytes]
     kind = next((one.kind for one in means.devices if one.name == scenario.device.name), "")
+    most = max(larger, key=lambda one: one.memory_bytes, default=None)
+    if most is None or not _is_enough(scenario, moved(scenario, most.device()), means):
+        return
     proposed: set[str] = set()
     for offered in ([one for one in larger if one.kind == kind], larger):
         found = smallest_device(scenario, [one.device() for one in offered], means.ask, surely_fits)
@@ -338,7 +341,7 @@ _SHARDED = (
     ("zero3", QT_TRANSLATE_NOOP("ways", "{count} GPUs, FSDP")),
 )
 
-KEEPING: tuple[Rule, ...] = (
+RULES: tuple[Rule, ...] = (
     choices,
     own_kernel,
     no_dropout,
@@ -349,7 +352,13 @@ KEEPING: tuple[Rule, ...] = (
     host_layers,
     larger_device,
     more_devices,
+    fewer_weights,
+    smaller_adapters,
+    shorter,
 )
-"""Rules whose changes leave the goal as it is."""
 
-RULES: tuple[Rule, ...] = (*KEEPING, fewer_weights, smaller_adapters, shorter)
+LESSENING: tuple[Rule, ...] = (smaller_adapters, shorter)
+"""Rules that do less, just as much less as is needed."""
+
+REACHING: tuple[Rule, ...] = (host_layers, larger_device, more_devices, *LESSENING)
+"""Rules that go as far as is needed: where they can be enough, they are enough alone."""
