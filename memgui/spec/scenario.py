@@ -77,6 +77,7 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     enforce_eager: bool = False
     vllm_version: str = "0.11"
     mem_fraction_static: float | None = None
+    llama_cpp_version: str = "b11434"
     n_ubatch: int = 512
     flash_attention: bool = True
     n_gpu_layers: int | None = None

@@ -37,7 +37,7 @@ def counter_of(text: str, component: str | None, unit: str) -> Counter:
         return Counter(ALLOCATED, COMPONENTS_OF_LOGS.get(component, _unknown(f"the component {component}")))
     words = text.lower()
     if unit == "tokens":
-        return Counter(ALLOCATED, _extra("kv_cache_tokens"))
+        return Counter(ALLOCATED, _extra("pool_tokens"))
     for pattern, counter in COUNTERS:
         if re.search(pattern, words):
             return counter
@@ -142,10 +142,10 @@ COMPONENTS_OF_LOGS: Mapping[str, Callable[[Estimate], Figure]] = {
 COUNTERS: tuple[tuple[str, Counter], ...] = (
     (r"theoretical", Counter(ALLOCATED, _unknown("a theoretical figure"))),
     (r"non_torch", Counter(ALLOCATED, part("overhead/non_torch"))),
-    (r"cuda graph", Counter(ALLOCATED, part("overhead/cuda_graphs"))),
+    (r"cuda graph", Counter(ALLOCATED, _extra("cuda_graph_bytes"))),
     (r"activation peak", Counter(ALLOCATED, part("temporary"))),
     (r"model weights take|model loading took", Counter(ALLOCATED, part("weights"))),
-    (r"reserved for kv cache", Counter(ALLOCATED, part("kv_cache"))),
+    (r"reserved for kv cache", Counter(ALLOCATED, _extra("kv_pool_bytes"))),
     # the initial value was taken before anything was loaded, so that nothing is to be subtracted
     (r"reserved.*minus initial", Counter(PROCESS, reserved)),
     (r"^mean|percentile", Counter(PROCESS, _unknown("the length of the batches it is a mean of"))),

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memgui.catalog import Catalog
-from memgui.spec import ModelSpec, Scenario
-from tests.accuracy import words
+from memgui.spec import Scenario
+from tests.accuracy import serving, words
 from tests.accuracy.express import Inexpressible, answer, scenario_with
 from tests.accuracy.figures import Counter, Figure, counter_of, half_a_digit, of_kind
 from tests.accuracy.score import Miss, Row, percent
@@ -28,7 +28,8 @@ def measured(truth: list[dict[str, Any]], subjects: Subjects, catalog: Catalog) 
 def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
     figure = entry["measured"]
     component = (entry.get("extra") or {}).get("component")
-    counter = of_kind(counter_of(figure["counter"], component, figure["unit"]), entry["kind"])
+    own = serving.pool_counter(entry) or serving.gguf_counter(entry)
+    counter = own or of_kind(counter_of(figure["counter"], component, figure["unit"]), entry["kind"])
     gpus = gpu_count(entry)
     table = f"{entry['kind']}/{entry['tier']}/{'one' if gpus == 1 else 'many'}/{counter.table}"
     name = f"{entry['id']} {entry['model']['name']}"
@@ -100,7 +101,7 @@ def scenario_of(entry: Mapping[str, Any], gpus: int, subjects: Subjects, catalog
     if entry["kind"] in TRAINING:
         settings |= training_of(entry)
     else:
-        settings |= _inference_of(entry, model)
+        settings |= serving.measured(entry)
     return scenario_with(model, settings)
 
 
@@ -173,54 +174,3 @@ def targets_of(targets: str | list[str]) -> tuple[str, ...]:
             return ("all-linear",)
         targets = re.findall(r"\b[a-z]\w*\b", targets.replace("default", ""))
     return tuple(name for target in targets for name in _TARGETS.get(target, (target,)))
-
-
-def _inference_of(entry: Mapping[str, Any], model: ModelSpec) -> dict[str, Any]:
-    extra = entry.get("extra") or {}
-    engine = words.engine(entry.get("framework"))
-    weights = words.weight_format(entry.get("precision"), entry.get("quantisation"))
-    settings: dict[str, Any] = {
-        "task": "inference",
-        "inference.engine": engine,
-        "inference.weight_format": weights,
-        "inference.kv_cache_format": _cache_format(entry, weights),
-        "inference.attention": words.attention(entry.get("attention")),
-        **_lengths(entry, engine),
-    }
-    if extra.get("gpu_memory_utilization"):
-        settings["inference.gpu_memory_utilization"] = float(extra["gpu_memory_utilization"])
-    if extra.get("gpu_memory_gib"):
-        settings["device.memory_bytes"] = int(extra["gpu_memory_gib"] * 2**30)
-    return settings
-
-
-def _cache_format(entry: Mapping[str, Any], weights: str) -> str:
-    extra = entry.get("extra") or {}
-    stated = extra.get("kv_type") or extra.get("kv_dtype")
-    if stated and stated != "auto":
-        return {"f16": "fp16", "f32": "fp32"}.get(stated, str(stated))
-    if weights in ("bf16", "fp16", "fp32"):
-        return weights
-    return "bf16" if "bf16" in (entry.get("precision") or "").partition("(")[0] else "fp16"
-
-
-def _lengths(entry: Mapping[str, Any], engine: str) -> dict[str, Any]:
-    if entry["kind"] == "weights":
-        return {"inference.batch_size": 1, "inference.prompt_tokens": 1, "inference.generated_tokens": 0}
-    held = entry.get("seq_len")
-    if entry["kind"] == "gguf" or engine in ("vllm", "vllm_ascend"):
-        # one sequence as long as the context that the engine was started with
-        return {
-            "inference.batch_size": 1,
-            "inference.prompt_tokens": words.count(held, "the context"),
-            "inference.generated_tokens": 0,
-        }
-    generated = int(entry.get("generated_tokens") or 0)
-    tokens = words.count(held, "the prompt")
-    if "+" in str(held) or str(held).startswith("cache"):
-        tokens = max(1, tokens - generated)
-    return {
-        "inference.batch_size": words.count(entry.get("micro_batch"), "the batch"),
-        "inference.prompt_tokens": tokens,
-        "inference.generated_tokens": generated,
-    }

@@ -9,7 +9,7 @@ from typing import Any
 from memgui.catalog import Catalog
 from memgui.estimator.result import Estimate
 from memgui.spec import Scenario
-from tests.accuracy import words
+from tests.accuracy import serving, words
 from tests.accuracy.express import Inexpressible, answer, ledger_of, scenario_with
 from tests.accuracy.figures import ALLOCATED, PROCESS, part
 from tests.accuracy.figures import process as process_figure
@@ -40,7 +40,10 @@ def _rows(case: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Iter
     name = f"{case['id']} {given.get('model') or given.get('case')}"
     process = figures.get("process")
     try:
-        scenario = _scenario(given, inference, subjects, catalog)
+        if "activation_profile" in figures:
+            scenario = _vllm(given, figures, subjects)
+        else:
+            scenario = _scenario(given, inference, subjects, catalog)
         found = answer(scenario)
         pairs = list(_pairs(figures, scenario, found))
         if not pairs:
@@ -75,10 +78,15 @@ def _rows(case: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Iter
         )
 
 
+def _vllm(given: Mapping[str, Any], figures: Mapping[str, int], subjects: Subjects) -> Scenario:
+    name = re.sub(r"\s*\bTP\d\b|\(.*?\)", "", str(given["model"])).strip()
+    return scenario_with(subjects.find(name, given), serving.peer_vllm(given, figures))
+
+
 def _pairs(figures: Mapping[str, int], scenario: Scenario, found: Estimate) -> Iterator[tuple[str, int, int]]:
     """Every allocated figure of the row with memgui's own."""
     weights = found.component("weights").bytes
-    workspaces = part("overhead/workspaces")(found).value
+    workspaces = part("overhead/workspaces")(found).value if scenario.task == "training" else 0
     mine = {
         "measured_weights": weights,
         "measured_total_allocated": found.allocated_bytes,
@@ -88,6 +96,11 @@ def _pairs(figures: Mapping[str, int], scenario: Scenario, found: Estimate) -> I
         "weights": weights,
         "kv_cache": found.component("kv_cache").bytes,
     }
+    if scenario.inference.engine == "vllm":
+        mine |= {
+            "kv_cache": found.extra["kv_pool_bytes"],
+            "activation_profile": found.component("temporary").bytes,
+        }
     states = 0
     if scenario.task == "training":
         step = ledger_of(scenario).steps[1]

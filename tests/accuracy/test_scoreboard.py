@@ -152,12 +152,12 @@ def test_precisions_in_words(text: str, precision: tuple[str, str]) -> None:
         ("bnb.nf4-dq", "nf4_dq"),
         ("bnb FP4", "fp4"),
         ("GPTQ int4 g128 (exllama)", "gptq_int4_g128"),
-        ("GPTQ-Int8", "gptq_int8"),
-        ("AWQ 4-bit", "awq_int4"),
+        ("GPTQ-Int8", "gptq_int8_g128"),
+        ("AWQ 4-bit", "awq_int4_g128"),
         ("GGUF Q4_K_M", "q4_k_m"),
         ("GGUF Q8_0 (664.295 GiB (8.504 BPW))", "q8_0"),
         ("int8", "int8"),
-        ("fp8 (weight only on Ampere)", "fp8"),
+        ("fp8 (weight only on Ampere)", "fp8_per_channel"),
     ],
 )
 def test_quantisations_in_words(text: str, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from memgui.catalog import Catalog
 from memgui.spec import Scenario
-from tests.accuracy import words
+from tests.accuracy import serving, words
 from tests.accuracy.express import Inexpressible, answer, scenario_with
 from tests.accuracy.measured import TRAINING, targets_of
 from tests.accuracy.score import Miss, Row
@@ -57,7 +57,7 @@ def _scenario(entry: Mapping[str, Any], gpus: int, subjects: Subjects, catalog: 
     if usable:
         settings["device.memory_bytes"] = int(float(usable.group(1)) * 2**30)
     settings |= _layout(entry.get("parallelism") or "", gpus)
-    settings |= _training(entry) if entry["task"] in TRAINING else _inference(entry)
+    settings |= _training(entry) if entry["task"] in TRAINING else serving.verdict(entry)
     return scenario_with(model, settings)
 
 
@@ -107,24 +107,4 @@ def _lora(text: str) -> dict[str, Any]:
         settings["training.lora.target_modules"] = ("all-linear",)
     elif re.search(r"\bq(_proj)?,\s?v", text):
         settings["training.lora.target_modules"] = targets_of("q,v")
-    return settings
-
-
-def _inference(entry: Mapping[str, Any]) -> dict[str, Any]:
-    framework = entry.get("framework") or ""
-    engine = words.engine(framework)
-    weights = words.weight_format(entry.get("precision"), entry.get("quant"))
-    settings: dict[str, Any] = {
-        "task": "inference",
-        "inference.engine": engine,
-        "inference.weight_format": weights,
-        "inference.kv_cache_format": "bf16" if weights == "bf16" else "fp16",
-        "inference.attention": words.attention(entry.get("attention")),
-        "inference.batch_size": entry.get("batch") or 1,
-        "inference.prompt_tokens": words.count(entry.get("seq_len"), "the length"),
-        "inference.generated_tokens": 0,
-    }
-    share = re.search(r"util (0?\.\d+)", framework)
-    if share:
-        settings["inference.gpu_memory_utilization"] = float(share.group(1))
     return settings

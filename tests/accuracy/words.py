@@ -81,7 +81,7 @@ def quantised(text: str) -> str:
     """A quantisation's name: ``nf4``, ``int8``, ``gptq_int4_g128``, ``q4_k_m``, …"""
     words = text.lower()
     if words.startswith(("gguf", "ggml")):
-        return slug(words[4:].split("(")[0].split(" - ")[0])
+        return gguf(words[4:])
     nested = "_dq" if "dq" in words or "nested" in words else ""
     for name in ("nf4", "fp4"):
         if name in words:
@@ -89,13 +89,29 @@ def quantised(text: str) -> str:
     bits = re.search(r"(?:int|-)?([348])[- ]?(?:bits?)?", words)
     group = re.search(r"g(\d+)", words)
     for scheme in ("gptq", "awq", "autoround", "hqq"):
-        if scheme in words:
-            return f"{scheme}_int{bits.group(1) if bits else 4}" + (f"_g{group.group(1)}" if group else "")
+        if scheme in words:  # groups of 128 unless said otherwise, as every tool does by default
+            name = "gptq" if scheme == "autoround" else scheme
+            size = group.group(1) if group else 128
+            return f"{name}_int{bits.group(1) if bits else 4}_g{size}"
     if "int8" in words:
         return "int8"
     if "fp8" in words or "float8" in words:
-        return "fp8"
+        return "fp8_per_channel"
+    if "mxfp4" in words:
+        return "mxfp4"
     return slug(text)
+
+
+def gguf(text: str) -> str:
+    """The mix of a file, as a log or a person names it: ``Q5_K - Medium``, ``IQ4_XS - 4.25 bpw``, ``F16``."""
+    found = re.search(r"\b(ud-)?(i?q\d_[a-z0-9]+(?:_[sml])?|mxfp4|bf16|f16|f32)\b", text)
+    if found is None or found.group(1):
+        return slug(text.split("(")[0])
+    name = {"bf16": "bf16", "f16": "fp16", "f32": "fp32", "mxfp4": "mxfp4_moe"}.get(
+        found.group(2), found.group(2)
+    )
+    size = re.search(r"- (small|medium|large)", text)
+    return f"{name}_{size.group(1)[0]}" if size else name
 
 
 _OPTIMIZERS = (

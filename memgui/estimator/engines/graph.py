@@ -108,7 +108,9 @@ class Graph:
         for at, (_, makes, _) in enumerate(self.steps):
             for buffer in makes:
                 size = -(-buffer.size // alignment) * alignment
-                fit = min((gap for gap in gaps if gap[1] >= size), key=lambda gap: gap[1], default=None)
+                fit = min(
+                    (gap for gap in reversed(gaps) if gap[1] >= size), key=lambda gap: gap[1], default=None
+                )
                 if fit is None:
                     offsets[buffer] = end
                     end += size

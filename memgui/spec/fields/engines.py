@@ -166,6 +166,19 @@ FIELDS: tuple[Field, ...] = (
         applies=_sglang,
     ),
     Field(
+        "inference.llama_cpp_version",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Version"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Builds of 2025 reserved logits for every token of a physical batch, later ones for outputs.",
+        ),
+        section="engine",
+        choices=(Choice("b11434", "b11434", "2026"), Choice("b6000", "b6000", "2025")),
+        advanced=True,
+        applies=_ggml,
+    ),
+    Field(
         "inference.n_ubatch",
         Kind.TOKENS,
         QT_TRANSLATE_NOOP("fields", "Physical batch"),
