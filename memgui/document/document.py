@@ -186,6 +186,12 @@ class Document(QObject):
         else:
             self._rest.start()
 
+    def step(self, values: Mapping[str, Any], text: str) -> None:
+        """Set several fields as an undo step of their own, whatever comes before and after it."""
+        self.finish_gesture()
+        self.edit_many(values, text)
+        self.finish_gesture()
+
     def use_model(self, scenario: Scenario, text: str) -> None:
         """Take a scenario with another model as one undo step called ``text``; the preset stays open."""
         self._finish_and_push(

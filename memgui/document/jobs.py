@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from PySide6.QtCore import QObject, Qt, QThreadPool, Signal
+
+SLICE_S = 0.001
+"""A job works this long before it lets the thread of the windows have its turn."""
+PAUSE_S = 0.00005
+"""Long enough for a waiting thread to take over; Python would let it wait for 5 ms."""
 
 
 class Cancelled(Exception):
@@ -23,6 +29,7 @@ class Job(msgspec.Struct, eq=False):
     done: Callable[[Any], None]
     failed: Callable[[Exception], None] | None = None
     _stop: threading.Event = msgspec.field(default_factory=threading.Event)
+    _since: float = 0.0
 
     @property
     def cancelled(self) -> bool:
@@ -30,7 +37,10 @@ class Job(msgspec.Struct, eq=False):
         return self._stop.is_set()
 
     def check(self) -> None:
-        """Raise :class:`Cancelled` where the answer will be dropped."""
+        """Let the windows have their turn; raise :class:`Cancelled` where the answer will be dropped."""
+        if time.monotonic() - self._since > SLICE_S:
+            time.sleep(PAUSE_S)
+            self._since = time.monotonic()
         if self.cancelled:
             raise Cancelled
 

@@ -56,6 +56,7 @@ class Limits(QObject):
         self._rest.setInterval(REST_MS)
         self._rest.timeout.connect(self._begin)
         document.result.connect(self.set_result)
+        self.destroyed.connect(lambda: jobs.cancel("limits"))
         if document.last_result.generation:
             self.set_result(document.last_result)
 

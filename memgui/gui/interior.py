@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
+from memgui.document.answers import Answers
 from memgui.document.limits import Limits
 from memgui.document.view_settings import View
 from memgui.gui.actions import Actions
@@ -25,6 +26,7 @@ from memgui.gui.presets_dock import PresetsDock
 from memgui.gui.tabs import Tabs
 from memgui.gui.theme import Look, menu_sheet
 from memgui.gui.toolbar import Toolbar
+from memgui.gui.verdict.advice import Advice
 
 if TYPE_CHECKING:
     from memgui.gui.model_picker import ModelPicker
@@ -47,6 +49,8 @@ class Interior(QObject):
         self.tabs = Tabs(window)
         self._limits = Limits(context.document, context.jobs, self)
         self._limits.changed.connect(self.form.set_limits)
+        self.answers = Answers(context.document, context.jobs, context.catalog, parent=self)
+        self.advice = Advice(context.document, self.answers, context.view, window.verdict)
         self._pages = Pages(context, self.tabs)
         fill_menus(window.menuBar(), self.actions)
         self._silence = QTimer(self)
@@ -108,6 +112,7 @@ class Interior(QObject):
         context.document.result.connect(self._speak_later)
         context.view.changed.connect(self._view_changed)
         context.selection.activated.connect(lambda path: self.tabs.show_tab("why"))
+        window.verdict.more_requested.connect(lambda: self.tabs.show_tab("ways"))
         self.toolbar.model.set_result(context.document.last_result)
 
     @cached_property

@@ -1,32 +1,47 @@
-"""How far a set-up goes: the longest sequences, the most of them, the smallest device, the best format."""
+"""How far a set-up that fits goes: longer sequences, more of them, a smaller device."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memgui.estimator.result import Estimate
-from memgui.planning.ask import Answer, Asker, surely_fits
-from memgui.planning.changes import Change, apply
+from memgui.planning.ask import Answer, Asker
+from memgui.planning.changes import Change, apply, change
 from memgui.planning.devices import OnDevice, smallest_device
 from memgui.planning.ladder import length_path
-from memgui.planning.solve import Solution, solve
-from memgui.planning.ways.costs import bits_of
-from memgui.planning.ways.rules import other_choices
+from memgui.planning.solve import solve
 from memgui.spec import Device, Scenario
-from memgui.spec.fields import BY_PATH
+
+
+@dataclass(frozen=True, slots=True)
+class Furthest:
+    """The largest value of a field that fits, and what it needs.
+
+    ``next`` is the value after it, which does not fit; ``None`` where something else is the end:
+    ``is_model_limit`` says that it is the longest sequence the model was made for.
+    """
+
+    change: Change
+    answer: Answer
+    next: int | None = None
+    is_model_limit: bool = False
+
+    @property
+    def value(self) -> int:
+        """The largest value."""
+        found: int = self.change.new
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """All else as it stands: the longest sequence, the most sequences, the least device.
+    """How far length and batch go, all else as it is, and the smallest device that is enough.
 
-    Lengths are those of :func:`memgui.planning.ladder.length_path`: of prompts where the scenario
-    serves.  ``device`` is ``None`` where none of those offered is enough.
+    ``None`` where not even the least value fits, or no device.
     """
 
-    length: Solution
-    batch: Solution
+    length: Furthest | None
+    batch: Furthest | None
     device: OnDevice | None
 
 
@@ -35,48 +50,34 @@ def batch_path(scenario: Scenario) -> str:
     return "training.micro_batch_size" if scenario.task == "training" else "inference.batch_size"
 
 
-def reach(scenario: Scenario, devices: Iterable[Device] = (), ask: Asker | None = None) -> Reach:
-    """How far ``scenario`` goes in each direction alone."""
-    ask = Asker(remember=True) if ask is None else ask
+def reach(scenario: Scenario, devices: Iterable[Device], ask: Asker | None = None) -> Reach:
+    """How far ``scenario`` goes; a sequence no further than the model's longest, or the present one."""
+    ask = Asker() if ask is None else ask
     return Reach(
-        solve(scenario, length_path(scenario), ask),
-        solve(scenario, batch_path(scenario), ask),
+        _length(scenario, ask),
+        _furthest(scenario, batch_path(scenario), ask),
         smallest_device(scenario, devices, ask),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A weight format in which a serving scenario surely fits."""
-
-    change: Change
-    answer: Answer
-    bits: float
-
-
-def best_weight_format(scenario: Scenario, ask: Asker | None = None) -> Format | None:
-    """Of the formats that the engine loads the one with most bits in which ``scenario`` surely fits.
-
-    Of equal ones the first of the field's table.  ``None`` where there is none, and in training.
-    """
-    ask = Asker() if ask is None else ask
-    field = BY_PATH["inference.weight_format"]
-    if not field.applies(scenario):
+def _furthest(scenario: Scenario, path: str, ask: Asker) -> Furthest | None:
+    found = solve(scenario, path, ask)
+    if found.at_largest is None:
         return None
-    present = scenario.inference.weight_format
-    changes = [Change(field.path, present, present), *other_choices(scenario, field)]
-    known = [(bits, one) for one in changes if (bits := bits_of(str(one.new))) is not None]
-    for bits, one in sorted(known, key=lambda pair: -pair[0]):
-        answer = ask(apply(scenario, (one,)))
-        if answer.estimate is not None and surely_fits(answer.estimate):
-            return Format(one, answer, bits)
-    return None
+    return Furthest(change(scenario, path, found.largest), found.at_largest, found.next)
 
 
-def phase_peaks(estimate: Estimate) -> dict[str, int]:
-    """The most bytes of each phase of the timeline (``forward``, ``backward``, ``prefill``, …)."""
-    peaks: dict[str, int] = {}
-    for moment in estimate.timeline:
-        phase = moment.phase.partition(".")[0]
-        peaks[phase] = max(peaks.get(phase, 0), moment.bytes)
-    return peaks
+def _length(scenario: Scenario, ask: Asker) -> Furthest | None:
+    found = _furthest(scenario, length_path(scenario), ask)
+    limit = scenario.model.max_position_embeddings
+    if found is None or not limit:
+        return found
+    most = max(found.change.old, limit - (scenario.inference.generated_tokens if _serves(scenario) else 0))
+    if found.value <= most:
+        return found
+    one = change(scenario, found.change.path, most)
+    return Furthest(one, ask(apply(scenario, (one,))), is_model_limit=most != found.change.old)
+
+
+def _serves(scenario: Scenario) -> bool:
+    return scenario.task == "inference"

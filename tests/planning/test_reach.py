@@ -1,59 +1,68 @@
-"""How far a set-up goes, and the best weight format: each bounded by the estimator on both sides."""
+"""How far a set-up goes, against direct questions to the estimator."""
 
 from __future__ import annotations
 
+import pytest
+
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
-from memgui.planning.ask import Asker, surely_fits
-from memgui.planning.reach import best_weight_format, phase_peaks, reach
-from memgui.planning.solve import solve
-from memgui.planning.ways.costs import bits_of
-from memgui.planning.ways.rules import other_choices
-from memgui.spec import replace
-from memgui.spec.fields import BY_PATH
+from memgui.planning.changes import apply
+from memgui.planning.devices import of_a_sort
+from memgui.planning.reach import Furthest, reach
+from memgui.spec import Device, Scenario, replace
 
 CATALOG = Catalog()
 FIRST = CATALOG.first_scenario()
+SMALL = replace(replace(FIRST, "training.sequence_length", 512), "training.activation_checkpointing", "full")
 SERVING = replace(FIRST, "task", "inference")
-SMALL = replace(SERVING, "device.memory_bytes", 10 * 2**30)
+DEVICES = [entry.device() for entry in of_a_sort(CATALOG.devices, FIRST)]
 
 
-def test_each_direction_is_solved_alone() -> None:
-    devices = [entry.device() for entry in CATALOG.devices]
-    far = reach(SERVING, devices)
-    assert far.length.largest == solve(SERVING, "inference.prompt_tokens").largest
-    assert far.batch.largest == solve(SERVING, "inference.batch_size").largest
-    assert far.device is not None
-    assert far.device.answer.fits
-    assert all(
-        one.memory_bytes >= far.device.device.memory_bytes
-        or not Asker()(replace(SERVING, "device", one)).fits
-        for one in devices
-    )
-    assert reach(FIRST).length.path == "training.sequence_length"
-    assert reach(FIRST).device is None
+@pytest.mark.parametrize("scenario", [SMALL, SERVING], ids=["training", "inference"])
+def test_the_furthest_fits_and_the_next_does_not(scenario: Scenario) -> None:
+    found = reach(scenario, DEVICES)
+    for far in (found.length, found.batch):
+        assert far is not None
+        there = estimate(apply(scenario, (far.change,)))
+        assert there.verdict.headroom_bytes >= 0
+        assert far.answer.estimate is not None
+        assert far.answer.estimate.peak_bytes == there.peak_bytes
+        if far.next is not None:
+            beyond = estimate(replace(scenario, far.change.path, far.next))
+            assert beyond.verdict.headroom_bytes < 0
 
 
-def test_the_best_format_fits_and_every_wider_one_does_not() -> None:
-    best = best_weight_format(SMALL)
-    assert best is not None
-    assert surely_fits(estimate(replace(SMALL, best.change.path, best.change.new)))
-    for other in other_choices(SMALL, BY_PATH["inference.weight_format"]):
-        bits = bits_of(other.new)
-        if bits is not None and bits > best.bits:
-            assert not surely_fits(estimate(replace(SMALL, other.path, other.new)))
+def test_a_sequence_goes_no_further_than_the_model() -> None:
+    card = replace(SMALL, "device.memory_bytes", 2**50)
+    length = reach(card, ()).length
+    assert length == Furthest(length.change, length.answer, None, True) if length is not None else False
+    assert length is not None
+    assert length.value == card.model.max_position_embeddings
+    served = reach(replace(SERVING, "device.memory_bytes", 2**50), ()).length
+    assert served is not None
+    assert served.value == SERVING.model.max_position_embeddings - SERVING.inference.generated_tokens
 
 
-def test_where_the_present_format_fits_and_none_is_wider_it_stays() -> None:
-    wide = best_weight_format(replace(SERVING, "inference.weight_format", "fp32"))
-    assert wide is not None
-    assert wide.change.new == "fp32"
-    assert best_weight_format(FIRST) is None
-    assert best_weight_format(replace(SERVING, "device.memory_bytes", 2**28)) is None
+def test_a_longer_sequence_than_the_models_is_the_end_where_it_is_the_present_one() -> None:
+    longer = replace(replace(SMALL, "device.memory_bytes", 2**50), "training.sequence_length", 200_000)
+    length = reach(longer, ()).length
+    assert length is not None
+    assert length.value == 200_000
+    assert not length.is_model_limit
 
 
-def test_phases_have_their_own_peaks() -> None:
-    found = estimate(SERVING)
-    peaks = phase_peaks(found)
-    assert {"load", "prefill", "decode"} <= set(peaks)
-    assert max(peaks.values()) == found.peak_bytes
+def test_the_smallest_device_is_enough_and_no_smaller_one_is() -> None:
+    found = reach(SMALL, DEVICES).device
+    assert found is not None
+    assert estimate(apply(SMALL, found.changes)).verdict.headroom_bytes >= 0
+    for device in DEVICES:
+        if device.memory_bytes < found.device.memory_bytes:
+            there = replace(replace(SMALL, "device.memory_bytes", device.memory_bytes), "device.name", "x")
+            there = replace(there, "device.compute_capability", device.compute_capability)
+            assert estimate(there).verdict.headroom_bytes < 0
+
+
+def test_what_never_fits_goes_nowhere() -> None:
+    tiny = Device(name="tiny", memory_bytes=2**20, compute_capability="9.0")
+    found = reach(replace(FIRST, "device", tiny), (tiny,))
+    assert (found.length, found.batch, found.device) == (None, None, None)

@@ -224,6 +224,11 @@ class ChipRow(QWidget):
         """What can be pressed now."""
         return [button for button in (*self._chips, *self._cells, self._more) if not button.isHidden()]
 
+    @property
+    def cells(self) -> list[Cell]:
+        """The rungs of the ladder; none while there are chips."""
+        return [button.cell for button in self._cells]
+
     def content_left(self) -> int:
         """Where the leftmost thing begins; the row's width while it is empty."""
         left = min((button.x() for button in self.buttons()), default=self.width())

@@ -1,0 +1,212 @@
+"""What the chips beside the verdict say: fixes, how far it goes, or the context ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from PySide6.QtCore import QObject
+
+from memgui.document.answers import Answers
+from memgui.document.document import Document
+from memgui.document.result import Result
+from memgui.document.view_settings import ViewSettings
+from memgui.gui.numbers import Numbers
+from memgui.gui.texts import label
+from memgui.gui.verdict import sentence
+from memgui.gui.verdict.band import VerdictBand
+from memgui.gui.verdict.chips import Cell, Chip
+
+if TYPE_CHECKING:
+    from memgui.gui.why.qt_words import QtWords
+    from memgui.planning.changes import Change
+    from memgui.planning.devices import OnDevice
+    from memgui.planning.ladder import Rung
+    from memgui.planning.reach import Furthest, Reach
+    from memgui.planning.ways import Way, Ways
+
+_SHOWN = 3
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What a chip does: values by path, as one undo step called ``text``."""
+
+    values: dict[str, Any]
+    text: str
+
+
+def step(changes: Iterable[Change], text: str) -> Step:
+    """The step that makes ``changes``."""
+    return Step({one.path: one.new for one in changes}, text)
+
+
+class Advice(QObject):
+    """Asks what the verdict calls for and puts the answer on the chips.
+
+    Inference has the ladder wherever some length fits; all else has fixes until it surely fits, then how
+    far it goes.
+    """
+
+    def __init__(self, document: Document, answers: Answers, view: ViewSettings, band: VerdictBand) -> None:
+        super().__init__(band)
+        self._document = document
+        self._answers = answers
+        self._view = view
+        self._band = band
+        band.chip_pressed.connect(self._press)
+        document.result.connect(self._follow)
+        view.changed.connect(self._show)
+        for question in (answers.ways, answers.reach, answers.ladder):
+            question.answered.connect(self._show)
+        self._follow(document.last_result)
+
+    def _follow(self, result: Result) -> None:
+        """Have answered what this result calls for; the chips stay until it is."""
+        if not result.generation:
+            return
+        estimate = result.estimate
+        kind = "unknown" if estimate is None else estimate.verdict.kind
+        serves = result.scenario.task == "inference"
+        climbs = serves and kind != "unknown"
+        self._answers.ladder.want("chips", climbs)
+        fixes = kind in ("tight", "does_not_fit") and not (serves and self._has_room())
+        self._answers.ways.want("chips", fixes)
+        self._answers.reach.want("chips", kind == "fits" and not serves)
+        if kind == "unknown":
+            self._band.set_chips(())
+
+    def _has_room(self) -> bool:
+        """Whether some length fits, or that is not known yet."""
+        ladder = self._answers.ladder
+        rungs: Sequence[Rung] | None = ladder.answer if ladder.is_current else None
+        return rungs is None or any(rung.answer.fits for rung in rungs)
+
+    def _show(self, _: object = None) -> None:
+        """Put the answer that belongs to the open scenario on the chips, if it is there."""
+        from memgui.gui.why.qt_words import QtWords
+
+        result = self._document.last_result
+        estimate = result.estimate
+        if estimate is None or result.scenario is not self._document.scenario:
+            return
+        words = QtWords(Numbers.of(self._view.view))
+        answers = self._answers
+        if result.scenario.task == "inference" and answers.ladder.is_current:
+            if self._has_room() and answers.ladder.answer:
+                self._band.set_ladder(*self._ladder(answers.ladder.answer, words.numbers))
+                return
+            self._follow(result)  # no length fits: fixes are called for
+        if estimate.verdict.kind == "fits":
+            if answers.reach.is_current and answers.reach.answer is not None:
+                self._band.set_chips(self._far(answers.reach.answer, words.numbers))
+        elif answers.ways.is_current and answers.ways.answer is not None:
+            self._band.set_chips(*self._fixes(answers.ways.answer, words))
+
+    def _press(self, data: object) -> None:
+        if isinstance(data, Step):
+            self._document.step(data.values, data.text)
+
+    # -- fixes ---------------------------------------------------------------------------------
+
+    def _fixes(self, ways: Ways, words: QtWords) -> tuple[list[Chip], int]:
+        found = list(ways.all)
+        if found and found[0].kind == "does_not_fit":
+            found.sort(key=lambda way: -way.headroom_bytes)  # none is enough: what comes nearest
+        return [self._fix(way, words) for way in found[:_SHOWN]], max(0, len(found) - _SHOWN)
+
+    def _fix(self, way: Way, words: QtWords) -> Chip:
+        from memgui.gui.ways import texts
+
+        return Chip(
+            texts.short_title(way, words),
+            texts.figures(way.estimate, words.numbers),
+            way.kind,
+            texts.way_tip(way, words),
+            step(way.changes, texts.title(way, words)),
+        )
+
+    # -- how far it goes -----------------------------------------------------------------------
+
+    def _far(self, reach: Reach, numbers: Numbers) -> list[Chip]:
+        chips = []
+        if reach.length is not None:
+            chips.append(self._furthest(self.tr("Sequence up to {count}"), reach.length, numbers))
+        if reach.batch is not None:
+            chips.append(self._furthest(self.tr("Micro batch up to {count}"), reach.batch, numbers))
+        if reach.device is not None:
+            chips.append(self._device(reach.device, numbers))
+        return chips
+
+    def _furthest(self, template: str, far: Furthest, numbers: Numbers) -> Chip:
+        from memgui.gui.ways import texts
+
+        estimate = far.answer.estimate
+        assert estimate is not None
+        title = template.format(count=numbers.grouped(far.value))
+        if far.next is not None:
+            text = self.tr("{next} does not fit").format(next=numbers.grouped(far.next))
+        elif far.is_model_limit:
+            text = self.tr("the model's limit · {total}").format(total=numbers.sentence(estimate.peak_bytes))
+        else:
+            text = texts.figures(estimate, numbers)
+        lines = [*self._change(far.change, numbers), texts.exact_figures(estimate, numbers)]
+        changes = (far.change,) if far.change.new != far.change.old else ()
+        made = step(changes, label(far.change.path))
+        return Chip(title, text, estimate.verdict.kind, texts.tip(title, lines), made)
+
+    def _change(self, one: Change, numbers: Numbers) -> list[str]:
+        from memgui.gui.ways import texts
+
+        if one.new == one.old:
+            return [self.tr("This is the present value.")]
+        return texts.change_lines((one,), numbers)
+
+    def _device(self, found: OnDevice, numbers: Numbers) -> Chip:
+        from memgui.gui.ways import texts
+
+        estimate = found.answer.estimate
+        assert estimate is not None
+        if found.changes:
+            gap = numbers.gap_figure(estimate.peak_bytes, estimate.verdict.capacity_bytes)
+            text = self.tr("smallest GPU · {gap} spare").format(gap=gap)
+            lines = texts.change_lines(found.changes, numbers)
+        else:
+            text = self.tr("no smaller GPU is enough")
+            lines = [text]
+        lines.append(texts.exact_figures(estimate, numbers))
+        name = found.device.name
+        return Chip(name, text, estimate.verdict.kind, texts.tip(name, lines), step(found.changes, name))
+
+    # -- the ladder ----------------------------------------------------------------------------
+
+    def _ladder(self, rungs: Sequence[Rung], numbers: Numbers) -> tuple[str, list[Cell]]:
+        serving = self._document.scenario.inference
+        caption = self.tr("Context")
+        if serving.batch_size > 1:
+            caption = self.tr("Context for each\nof {count} sequences").format(
+                count=numbers.grouped(serving.batch_size)
+            )
+        return caption, [self._rung(rung, serving.generated_tokens, numbers) for rung in rungs]
+
+    def _rung(self, rung: Rung, generated: int, numbers: Numbers) -> Cell:
+        from memgui.gui.ways import texts
+
+        estimate = rung.answer.estimate
+        text = self.tr("largest") if rung.is_largest else ""
+        exact = numbers.grouped(rung.tokens)
+        head = self.tr("{count} tokens").format(count=exact)
+        lines = texts.change_lines(rung.changes, numbers)
+        if generated:
+            lines.append(self.tr("{count} of them generated").format(count=numbers.grouped(generated)))
+        if estimate is not None:
+            text = text or numbers.one(estimate.peak_bytes)
+            lines.append(texts.exact_figures(estimate, numbers))
+        return Cell(
+            numbers.tokens(rung.tokens),
+            text or sentence.verdict_word("unknown"),
+            rung.answer.kind,
+            texts.tip(head, lines),
+            rung.is_present,
+            step(rung.changes, self.tr("Context of {count} tokens").format(count=exact)),
+        )
