@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from PySide6 import __version__ as pyside_version
 from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
     QLibraryInfo,
     QLocale,
     QMessageLogContext,
@@ -160,13 +162,16 @@ class Program(QObject):
         return keep_crash(self.paths, kind, error, trace)
 
     def close(self) -> None:
-        """Stop what runs aside and keep what is open for the next start."""
+        """Stop what runs aside, keep what is open for the next start, and take the window apart."""
         if "context" in self.__dict__:
             self.context.jobs.close()
         try:
             self.keeper.close(self._session(self.document.state))
-        except Exception as fault:
+        except Exception as fault:  # the end must come whatever the disk says
             log.warning("what is open is not kept: %s", fault)
+        # In order: the window's actions before the undo stack they show.
+        self.window.deleteLater()
+        QCoreApplication.sendPostedEvents(self.window, QEvent.Type.DeferredDelete)
 
     def _session(self, state: State) -> Session:
         return Session(

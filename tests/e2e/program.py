@@ -27,7 +27,6 @@ def started(
     finally:
         program.window.close()
         program.close()
-        program.window.deleteLater()
         program.deleteLater()
         app.setStyleSheet(sheet)
         app.setPalette(palette)
