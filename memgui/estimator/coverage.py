@@ -27,24 +27,33 @@ from memgui.spec.scenario import Parallelism, Scenario
 UNWRITTEN: Final = (
     *("first_norm", "attention_output_gate", "moe_latent_size", "index_n_heads"),
     *("linear_num_key_heads", "lru_width", "position_buckets"),
-    *("num_hidden_groups", "num_encoder_layers", "num_mel_bins"),
+    *("num_hidden_groups",),
 )
 """Fields of a model that no module reads yet: only their defaults can be estimated."""
 
 _DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(ModelSpec)}
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "head": ("causal", *HEADS),
     "norm": tuple(NORMS),
     "norm_placement": tuple(PLACEMENTS),
     "qk_norm": ("none", "head", "per_head", "full", "plain"),
     "hidden_act": tuple(GATES),
-    "position_embedding": ("rope", "learned", "alibi", "none"),
     "rotary_style": tuple(ROTATIONS),
     "score_masking": tuple(MASKINGS),
     "router_scoring": tuple(ROUTERS),
     "expert_layout": tuple(EXPERTS),
 }
+
+
+_SHAPES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "decoder": {"head": ("causal",), "position_embedding": ("rope", "learned", "alibi", "none")},
+    "encoder": {"head": tuple(HEADS), "position_embedding": ("learned", "none")},
+    "two stacks": {
+        "head": ("seq2seq", "speech"),
+        "position_embedding": ("learned", "sinusoidal", "relative"),
+    },
+}
+"""What models of each shape may have."""
 
 
 class NotCovered(NotImplementedError):
@@ -61,13 +70,25 @@ def require_covered(model: ModelSpec) -> None:
         value = getattr(model, name)
         if value != _DEFAULTS[name]:
             raise NotCovered(_not_yet(f"model.{name}", value))
-    for name, known in _CHOICES.items():
+    for name, known in {**_CHOICES, **_SHAPES[_shape(model)]}.items():
         if getattr(model, name) not in known:
             raise NotCovered(_not_yet(f"model.{name}", getattr(model, name)))
     for name, patterns in (("layer_types", MIXERS), ("mlp_layer_types", FEED_FORWARDS)):
         for value in getattr(model, name):
             if value not in patterns and value != "none":
                 raise NotCovered(_not_yet(f"model.{name}", value))
+
+
+def _shape(model: ModelSpec) -> str:
+    if not model.num_encoder_layers:
+        return "decoder" if model.is_decoder else "encoder"
+    for name, same in (
+        ("encoder_attention_heads", "num_attention_heads"),
+        ("encoder_ffn_dim", "intermediate_size"),
+    ):
+        if getattr(model, name) != getattr(model, same):  # one letter stands for both
+            raise NotCovered(_not_yet(f"model.{name}", getattr(model, name)))
+    return "two stacks"
 
 
 def require_covered_run(scenario: Scenario) -> None:

@@ -27,7 +27,8 @@ from memgui.estimator.training import highest
 from memgui.estimator.walk import Walk
 from memgui.spec.scenario import Scenario
 
-STAGES = {"embedding": "embedding", "layer": "layer", "loss": "head"}
+STAGES = {"loss": "head"}
+"""Names of points that serving calls otherwise."""
 
 
 class Pass:
@@ -108,8 +109,8 @@ class InferenceRun(Run):
         if offset:
             bag = walk.m.add(bag, point.slope(), offset)
         bag = walk.m.add(bag, walk.cache(before=True))
-        stage = f"{part.name}.{STAGES[point.key]}"
-        layer = point.start + offset if point.key == "layer" else -1
+        stage = f"{part.name}.{STAGES.get(point.key, point.key)}"
+        layer = point.start + offset if point.start >= 0 else -1
         base = self.inputs_and_weights(part)
         return Found(
             stage + (f".{layer}" if layer >= 0 else ""),
@@ -153,9 +154,9 @@ class InferenceRun(Run):
                 amount = base.plus(amount_of(point.amount(), part.numbers))
                 slope = amount_of(point.slope(), part.numbers) if point.count > 1 else Amount({}, 0)
                 operator = operator_at(part.numbers, point.place())
-                stage = f"{part.name}.{STAGES[point.key]}"
+                stage = f"{part.name}.{STAGES.get(point.key, point.key)}"
                 for offset in range(point.count):
-                    layer = point.start + offset if point.key == "layer" else -1
+                    layer = point.start + offset if point.start >= 0 else -1
                     key = stage + (f".{layer}" if layer >= 0 else "")
                     yield moment(
                         key, stage, SERVING[stage], amount.plus(slope, offset), overhead, layer, operator

@@ -88,10 +88,11 @@ class Ledger:
             layers: list[int] = []
             for kind, count in stack.runs:
                 if self._checkpointing:
-                    layers += [self._bytes(kind.blocks[0].input.tensors)] * count
-                    continue
-                own = sum(self._bytes(_saved(block.kept.tensors)) for block in kind.blocks)
-                shared = [root for block in kind.blocks for root in block.ambient if root not in booked]
+                    own = self._bytes(kind.blocks[0].input.tensors)
+                    shared = [root for root in kind.handed if root not in booked]
+                else:
+                    own = sum(self._bytes(_saved(block.kept.tensors)) for block in kind.blocks)
+                    shared = [root for block in kind.blocks for root in block.ambient if root not in booked]
                 booked.update(shared)
                 layers += [own + self._bytes(shared), *[own] * (count - 1)]
             stacks[stack.name] = tuple(layers)

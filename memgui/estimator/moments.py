@@ -13,11 +13,15 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 FIRST = {
     "start": QT_TRANSLATE_NOOP("messages", "First step: start"),
     "forward.embedding": QT_TRANSLATE_NOOP("messages", "First step: forward, embedding"),
+    "forward.encoder.layer": QT_TRANSLATE_NOOP("messages", "First step: forward, encoder layer {layer}"),
+    "forward.between": QT_TRANSLATE_NOOP("messages", "First step: forward, between the stacks"),
     "forward.layer": QT_TRANSLATE_NOOP("messages", "First step: forward, layer {layer}"),
     "forward.loss": QT_TRANSLATE_NOOP("messages", "First step: forward, head and loss"),
     "after_forward": QT_TRANSLATE_NOOP("messages", "First step: forward done"),
     "backward.loss": QT_TRANSLATE_NOOP("messages", "First step: backward, loss and head"),
     "backward.layer": QT_TRANSLATE_NOOP("messages", "First step: backward, layer {layer}"),
+    "backward.between": QT_TRANSLATE_NOOP("messages", "First step: backward, between the stacks"),
+    "backward.encoder.layer": QT_TRANSLATE_NOOP("messages", "First step: backward, encoder layer {layer}"),
     "backward.embedding": QT_TRANSLATE_NOOP("messages", "First step: backward, embedding"),
     "after_backward": QT_TRANSLATE_NOOP("messages", "First step: backward done"),
     "clip": QT_TRANSLATE_NOOP("messages", "First step: gradient clipping"),
@@ -28,11 +32,15 @@ FIRST = {
 STEADY = {
     "start": QT_TRANSLATE_NOOP("messages", "Every further step: start"),
     "forward.embedding": QT_TRANSLATE_NOOP("messages", "Forward, embedding"),
+    "forward.encoder.layer": QT_TRANSLATE_NOOP("messages", "Forward, encoder layer {layer}"),
+    "forward.between": QT_TRANSLATE_NOOP("messages", "Forward, between the stacks"),
     "forward.layer": QT_TRANSLATE_NOOP("messages", "Forward, layer {layer}"),
     "forward.loss": QT_TRANSLATE_NOOP("messages", "Forward, head and loss"),
     "after_forward": QT_TRANSLATE_NOOP("messages", "Forward done"),
     "backward.loss": QT_TRANSLATE_NOOP("messages", "Backward, loss and head"),
     "backward.layer": QT_TRANSLATE_NOOP("messages", "Backward, layer {layer}"),
+    "backward.between": QT_TRANSLATE_NOOP("messages", "Backward, between the stacks"),
+    "backward.encoder.layer": QT_TRANSLATE_NOOP("messages", "Backward, encoder layer {layer}"),
     "backward.embedding": QT_TRANSLATE_NOOP("messages", "Backward, embedding"),
     "after_backward": QT_TRANSLATE_NOOP("messages", "Backward done"),
     "clip": QT_TRANSLATE_NOOP("messages", "Gradient clipping"),
@@ -42,16 +50,26 @@ STEADY = {
 }
 FURTHER = {
     "forward.embedding": QT_TRANSLATE_NOOP("messages", "Further micro batch: forward, embedding"),
+    "forward.encoder.layer": QT_TRANSLATE_NOOP(
+        "messages", "Further micro batch: forward, encoder layer {layer}"
+    ),
+    "forward.between": QT_TRANSLATE_NOOP("messages", "Further micro batch: forward, between the stacks"),
     "forward.layer": QT_TRANSLATE_NOOP("messages", "Further micro batch: forward, layer {layer}"),
     "forward.loss": QT_TRANSLATE_NOOP("messages", "Further micro batch: forward, head and loss"),
     "after_forward": QT_TRANSLATE_NOOP("messages", "Further micro batch: forward done"),
     "backward.loss": QT_TRANSLATE_NOOP("messages", "Further micro batch: backward, loss and head"),
     "backward.layer": QT_TRANSLATE_NOOP("messages", "Further micro batch: backward, layer {layer}"),
+    "backward.between": QT_TRANSLATE_NOOP("messages", "Further micro batch: backward, between the stacks"),
+    "backward.encoder.layer": QT_TRANSLATE_NOOP(
+        "messages", "Further micro batch: backward, encoder layer {layer}"
+    ),
     "backward.embedding": QT_TRANSLATE_NOOP("messages", "Further micro batch: backward, embedding"),
     "after_backward": QT_TRANSLATE_NOOP("messages", "Further micro batch: backward done"),
 }
 SERVING = {
     "prefill.embedding": QT_TRANSLATE_NOOP("messages", "Prompt, embedding"),
+    "prefill.encoder.layer": QT_TRANSLATE_NOOP("messages", "Prompt, encoder layer {layer}"),
+    "prefill.between": QT_TRANSLATE_NOOP("messages", "Prompt, between the stacks"),
     "prefill.layer": QT_TRANSLATE_NOOP("messages", "Prompt, layer {layer}"),
     "prefill.head": QT_TRANSLATE_NOOP("messages", "Prompt, head"),
     "after_prefill": QT_TRANSLATE_NOOP("messages", "Prompt done"),

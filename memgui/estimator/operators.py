@@ -324,7 +324,7 @@ def _attention(
         t.run(operator, (*operands, *masks), (out, *statistics), (), ())
         return out
     # The kernel's backward makes all three gradients; those not needed are dropped at once.
-    back = tuple((x, NEW) for x in operands if x.grad)
+    back = tuple((x, NEW) for x in (*operands, *masks) if x.grad)
     unused = sum(x.coefficient for x in operands if not x.grad)
     extra = (unused, out.monomial) if unused else None
     saves = (*operands, *masks, out, *statistics)

@@ -67,6 +67,8 @@ class Options(NamedTuple):
     """what that library computes in"""
     nested: bool = False
     """the scales of packed weights are packed too (double quantisation)"""
+    activation_dropout: bool = False
+    final_dropout: bool = False
 
     @property
     def base_trained(self) -> bool:
@@ -120,6 +122,8 @@ def options(scenario: Scenario) -> Options:
             hidden_dropout=bool({"hidden", "feed_forward"} & {*model.dropouts})
             and drops(model.hidden_dropout),
             embedding_dropout="embedding" in model.dropouts and drops(model.embedding_dropout),
+            activation_dropout="activation" in model.dropouts and drops(model.activation_dropout),
+            final_dropout="final" in model.dropouts and drops(model.final_dropout),
             trained=training.method,
             lora=training.lora if lora else None,
             base=base,

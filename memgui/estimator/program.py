@@ -17,7 +17,7 @@ from memgui.estimator.lifetimes import ALONE, Gradient, Group, Role
 from memgui.estimator.modules import layers
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.names import names
-from memgui.estimator.modules.outline import StackPlan, outline
+from memgui.estimator.modules.outline import StackPlan, block_label, outline
 from memgui.estimator.options import Options
 from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.symbols import model_values
@@ -28,10 +28,14 @@ from memgui.spec.model import ModelSpec
 class Kind:
     """One kind of layer: its blocks in order, and how many layers are of it."""
 
-    def __init__(self, key: str, label: str, blocks: tuple[Block, ...]) -> None:
+    def __init__(
+        self, key: str, label: str, blocks: tuple[Block, ...], handed: tuple[Tensor, ...] = ()
+    ) -> None:
         self.key = key
         self.label = label
         self.blocks = blocks
+        self.handed = handed
+        """what a checkpoint keeps of each such layer beside its input"""
         self.count = 0
         self.shared = Group(tensor for block in blocks for tensor in block.tape.handed_out)
         """what a layer of this kind hands to those that follow"""
@@ -50,8 +54,9 @@ class Stretch(NamedTuple):
     layers: int
 
 
-KEYS = {"layers": ("embedding", "layer")}
-"""What the moments of a stack are called: of the block before its layers, and of its layers."""
+FRAME_KEYS = {"stem": "embedding", "between": "between"}
+LAYER_KEYS = {"layers": "layer", "encoder": "encoder.layer", "decoder": "layer"}
+"""What moments are called: of the block before a stack's layers, and of its layers."""
 
 
 class Stack:
@@ -60,7 +65,7 @@ class Stack:
     def __init__(self, name: str, frame: Block) -> None:
         self.name = name
         self.frame = frame
-        self.frame_key, self.layer_key = KEYS[name]
+        self.frame_key, self.layer_key = FRAME_KEYS[frame.tape.key], LAYER_KEYS[name]
         self.runs: list[tuple[Kind, int]] = []
         self.back: list[Stretch] = []
         self.role = ALONE
@@ -80,8 +85,11 @@ class Stack:
         self.shared_kept = Group(kept)
         """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
         leaf = None if tape.leaf is None else tape.leaf.root
-        self.locals = Group(one for one in held if one not in kept and one not in (out.root, leaf))
+        others = (out.root, leaf, *tape.results)
+        self.locals = Group(one for one in held if one not in kept and one not in others)
         """what dies when the stack has returned"""
+        self.results = Group(one for one in tape.results if one not in kept)
+        """what the model returns and autograd does not keep anyway"""
         self.leaf = Group((leaf,) if leaf is not None else ())
         """what was made to require a gradient: the graph refers to it until the loss dies"""
         self.leaf_is_input = leaf is out.root
@@ -151,6 +159,7 @@ class Program:
             left = count
             while left:
                 before = x.grad, x.width
+                handed = tuple(plan.context.handed)
                 blocks: list[Block] = []
                 for name, write in layer.blocks:
                     block = compiled.get((name, x.grad, x.width))
@@ -163,7 +172,7 @@ class Program:
                     assert x is not None
                 kind = kinds.get((layer, *before))
                 if kind is None:
-                    kind = kinds[layer, *before] = Kind(layer.key, layer.label, tuple(blocks))
+                    kind = kinds[layer, *before] = Kind(layer.key, layer.label, tuple(blocks), handed)
                     self.kinds.append(kind)
                 alike = left if (x.grad, x.width) == before else 1
                 kind.count += alike
@@ -189,7 +198,7 @@ class Program:
 
     def block_label(self, key: str) -> str:
         """What the block called ``key`` is called in the breakdown (an English msgid)."""
-        return layers.block_label(key)
+        return block_label(key)
 
     def blocks(self) -> Iterator[tuple[Block, int]]:
         """Every block once, with how often it occurs."""

@@ -35,6 +35,7 @@ MODEL: dict[str, tuple[str, str | None]] = {
     "D": (QT_TRANSLATE_NOOP("symbols", "Mamba width"), "model.mamba_d_ssm"),
     "N": (QT_TRANSLATE_NOOP("symbols", "state size"), "model.mamba_d_state"),
     "K": (QT_TRANSLATE_NOOP("symbols", "tokens of the short convolution"), None),
+    "A": (QT_TRANSLATE_NOOP("symbols", "longest source"), "model.max_source_positions"),
 }
 """Symbols with a value as soon as the model (and the adapter) is known."""
 
@@ -69,6 +70,7 @@ def model_values(model: ModelSpec, rank: int) -> dict[str, int]:
         "D": model.mamba_d_ssm,
         "N": model.mamba_d_state,
         "K": convolution_tokens(model),
+        "A": model.max_source_positions,
     }
 
 
@@ -80,6 +82,17 @@ def window(model: ModelSpec) -> int:
 def convolution_tokens(model: ModelSpec) -> int:
     """Tokens that the model's short convolution reads."""
     return model.mamba_d_conv or model.linear_conv_kernel_dim or model.conv1d_width
+
+
+def target_tokens(scenario: Scenario) -> int:
+    """Tokens of each target sequence: as many as the source has, unless said otherwise."""
+    training = scenario.training
+    return training.target_length or training.sequence_length
+
+
+def start_tokens(scenario: Scenario) -> int:
+    """Tokens that a decoder beside an encoder begins with."""
+    return scenario.inference.decoder_prompt_tokens
 
 
 TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
@@ -97,6 +110,17 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         QT_TRANSLATE_NOOP("symbols", "sequence length plus one"),
         None,
         lambda s: s.training.sequence_length + 1,
+    ),
+    "u": (QT_TRANSLATE_NOOP("symbols", "target length"), "training.target_length", target_tokens),
+    "u16": (
+        QT_TRANSLATE_NOOP("symbols", "target length rounded up to 16"),
+        None,
+        lambda s: -(-target_tokens(s) // 16) * 16,
+    ),
+    "u32": (
+        QT_TRANSLATE_NOOP("symbols", "target length rounded up to 32"),
+        None,
+        lambda s: -(-target_tokens(s) // 32) * 32,
     ),
     "sp": (
         QT_TRANSLATE_NOOP("symbols", "sequence length less one"),
@@ -122,6 +146,31 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
 """Symbols of a training step that stay open until it is evaluated: label, field, value."""
 
 INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
+    "u": (
+        QT_TRANSLATE_NOOP("symbols", "tokens that the decoder begins with"),
+        "inference.decoder_prompt_tokens",
+        start_tokens,
+    ),
+    "u16": (
+        QT_TRANSLATE_NOOP("symbols", "tokens that the decoder begins with, rounded up to 16"),
+        None,
+        lambda s: -(-start_tokens(s) // 16) * 16,
+    ),
+    "u32": (
+        QT_TRANSLATE_NOOP("symbols", "tokens that the decoder begins with, rounded up to 32"),
+        None,
+        lambda s: -(-start_tokens(s) // 32) * 32,
+    ),
+    "v": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of each target in the cache"),
+        None,
+        lambda s: start_tokens(s) + s.inference.generated_tokens,
+    ),
+    "v1": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of each target in the cache, less one"),
+        None,
+        lambda s: start_tokens(s) + s.inference.generated_tokens - 1,
+    ),
     "sp": (
         QT_TRANSLATE_NOOP("symbols", "prompt tokens less one"),
         None,

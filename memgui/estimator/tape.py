@@ -237,6 +237,7 @@ class Tape:
         "part",
         "pinned",
         "replaced",
+        "results",
         "sizes",
         "training",
     )
@@ -257,6 +258,7 @@ class Tape:
         self.replaced: list[Tensor] = []
         self.held: list[Tensor] = []
         self.handed_out: list[Tensor] = []
+        self.results: list[Tensor] = []
         self.pinned: list[Tensor] = []
         self.leaf: Tensor | None = None
         self.carried: Tensor | None = None
@@ -338,6 +340,11 @@ class Tape:
         """``tensors`` are handed to the blocks that follow (and so kept by checkpoints)."""
         self.hold(*tensors)
         self.handed_out.extend(tensor.root for tensor in tensors)
+
+    def return_(self, tensor: Tensor) -> None:
+        """``tensor`` is handed out, and part of what the model returns."""
+        self.hand_out(tensor)
+        self.results.append(tensor.root)
 
     def pin(self, *tensors: Tensor) -> None:
         """The graph itself refers to ``tensors`` (as attributes of a node): until the loss dies."""

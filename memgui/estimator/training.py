@@ -181,7 +181,7 @@ class TrainingRun(Run):
         if offset:
             bag = walk.m.add(bag, point.slope(), offset)
         stage = f"{'forward' if forward else 'backward'}.{point.key}"
-        layer = point.start + offset * point.step if point.key == "layer" else -1
+        layer = point.start + offset * point.step if point.start >= 0 else -1
         key = f"{'step2.micro2' if self.accumulates else 'step2'}.{stage}" + (
             f".{layer}" if layer >= 0 else ""
         )
@@ -255,7 +255,7 @@ class TrainingRun(Run):
         operator = operator_at(self.numbers, point.place())
         stage = f"{side}.{point.key}"
         for offset in range(point.count):
-            layer = point.start + offset * point.step if point.key == "layer" else -1
+            layer = point.start + offset * point.step if point.start >= 0 else -1
             key = f"{prefix}.{point.key}" + (f".{layer}" if layer >= 0 else "")
             yield moment(key, stage, labels[stage], amount.plus(slope, offset), overhead, layer, operator)
 

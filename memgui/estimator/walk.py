@@ -248,6 +248,8 @@ class Walk(Generic[N]):
         """What the model's result refers to and autograd does not keep: logits, a cache."""
         m, tail = self.m, self.program.tail
         live = m.add(m.nothing(), m.group(tail.held, tail.sort_running))
+        for stack in self.program.stacks:
+            live = m.add(live, m.group(stack.results, stack.frame.sort_running))
         for kind, count in self.program.runs:
             for block in kind.blocks:
                 live = m.add(live, m.group(block.cache, block.sort_running), count)

@@ -71,6 +71,9 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     embedding_scaling: str = "none"
     residual_scaling: bool = False
     logit_scaling: bool = False
+    head_input_scaling: bool = False
+    logits_buffer: bool = False
+    mlp_in_weight_format: bool = False
     joined_branches: bool = False
     residual_first: bool = False
     final_norm: bool = True
@@ -88,6 +91,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     score_masking: str = "added"
     query_scaling: bool = False
     query_temperature: bool = False
+    heads_in_order: bool = False
 
     # windows
     sliding_window: int | None = None
@@ -98,6 +102,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     hidden_dropout: float = 0.0
     attention_dropout: float = 0.0
     embedding_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    final_dropout: float = 0.0
 
     # experts (``sparse`` layers)
     num_experts: int = 0
@@ -167,6 +173,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     encoder_attention_heads: int = 0
     encoder_ffn_dim: int = 0
     relative_attention_num_buckets: int = 0
+    relative_attention_shared: bool = True
     num_mel_bins: int = 0
     max_source_positions: int = 0
 

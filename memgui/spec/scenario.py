@@ -29,6 +29,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     method: str = "full"
     micro_batch_size: int = 1
     sequence_length: int = 4096
+    target_length: int | None = None
     gradient_accumulation_steps: int = 1
     precision: str = "bf16"
     optimizer: str = "adamw"
@@ -62,6 +63,7 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     engine: str = "transformers"
     batch_size: int = 1
     prompt_tokens: int = 4096
+    decoder_prompt_tokens: int = 1
     generated_tokens: int = 512
     weight_format: str = "bf16"
     quantised_parts: tuple[str, ...] | None = None

@@ -158,11 +158,14 @@ def _encoder(m: ModelSpec, parts: Parts) -> None:
         parts["norm"] += _norm(m, h)
     if m.embedding_norm:
         parts["norm"] += 2 * _norm(m, h)
-    if m.position_embedding == "learned":
+    if m.position_embedding in ("learned", "sinusoidal"):
         rows = (m.max_source_positions or m.max_position_embeddings) + m.max_position_embeddings
         parts["position_embedding"] += (rows + 2 * m.position_offset) * h
     if m.position_embedding == "relative":
         heads = m.num_attention_heads + m.encoder_attention_heads
+        if not m.relative_attention_shared:
+            heads = m.num_hidden_layers * m.num_attention_heads
+            heads += m.num_encoder_layers * m.encoder_attention_heads
         parts["position_embedding"] += m.relative_attention_num_buckets * heads
     if m.num_mel_bins:
         parts["stem"] += 3 * h * (m.num_mel_bins + h) + 2 * h

@@ -59,7 +59,12 @@ def _separate(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     k = projection(t, c, x, "attention.k", "k", SHARED, ("h",), bias=m.attention_bias and m.key_bias)
     k = _normed(t, c, k, "k")
     v = projection(t, c, x, "attention.v", "v", SHARED, ("h",), bias=m.attention_bias)
-    return q, k, v
+    return by_head(t, c, q), by_head(t, c, k), by_head(t, c, v)
+
+
+def by_head(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Queries, keys or values put in order by heads, where the family's code does it."""
+    return op.clone(t, x, layout=BY_HEAD) if c.model.heads_in_order else x
 
 
 def _normed(t: Tape, c: Context, x: Tensor, name: str) -> Tensor:
@@ -117,8 +122,8 @@ def cached(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         out = t.tensor(x.name, x.dims, width, x.grad)
         t.record("cat", (x,), out, (), ((x, ALIAS),))
     else:
-        old = t.cached_before(x.name, ("b", "tw1" if limited else "t1", *x.dims[2:]), width)
-        out = t.tensor(x.name, ("b", "tw" if limited else "t", *x.dims[2:]), width)
+        old = t.cached_before(x.name, ("b", "tw1" if limited else c.before, *x.dims[2:]), width)
+        out = t.tensor(x.name, ("b", "tw" if limited else c.keys, *x.dims[2:]), width)
         t.record("cat", (x, old), out, (), ())
     out.layout = BY_HEAD
     t.cache(out)

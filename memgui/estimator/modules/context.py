@@ -17,6 +17,10 @@ class Context:
 
     __slots__ = (
         "alibi",
+        "before",
+        "bias",
+        "causal",
+        "handed",
         "ids",
         "inputs",
         "keys",
@@ -25,9 +29,11 @@ class Context:
         "model",
         "names",
         "options",
+        "over",
         "queries",
         "rotary",
         "sizes",
+        "states",
         "table",
     )
 
@@ -46,6 +52,18 @@ class Context:
         self.masks: dict[str, Tensor] = {}
         self.rotary: dict[str, tuple[Tensor, ...]] = {}
         self.table: Parameter | None = None
+        self.before = "t1"
+        """length of the cache before a token is appended"""
+        self.causal = True
+        """a token sees only those before it"""
+        self.bias: Tensor | None = None
+        """added to the scores of every layer"""
+        self.over: Context | None = None
+        """of the attention over an encoder's states"""
+        self.states: Tensor | None = None
+        """an encoder's states"""
+        self.handed: list[Tensor] = []
+        """what layers are given beside their input in a way that checkpointing sees"""
 
     def given(self, t: Tape, name: str, dims: Dims, width: int) -> Tensor:
         """A tensor that the batch brings to the device."""
@@ -61,7 +79,7 @@ class Context:
         value = self.sizes.values.get(length) if isinstance(length, str) else length
         if value is not None:
             return -(-value // step) * step
-        return f"{length}{step}" if length == "s" else length
+        return f"{length}{step}" if length in ("s", "u") else length
 
     @property
     def rows(self) -> Dims:

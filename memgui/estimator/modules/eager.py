@@ -19,7 +19,10 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach) ->
     m = c.model
     if m.repeats_key_values:
         k, v = every_head(t, c, k), every_head(t, c, v)
-    weights = MASKINGS[m.score_masking](t, c, _scores(t, c, q, k), c.masks.get(reach.name))
+    scores = _scores(t, c, q, k)
+    if c.bias is not None:
+        scores = op.add_broadcast(t, scores, c.bias, "scores")
+    weights = MASKINGS[m.score_masking](t, c, scores, c.masks.get(reach.name))
     if m.attention_sinks:
         probabilities = _with_sinks(t, c, weights)
     else:

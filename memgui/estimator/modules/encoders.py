@@ -24,7 +24,9 @@ def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
         "word_embeddings.weight", ("V", *narrow), o.width, o.base_trained, "vocabulary"
     )
     table.tied = m.tie_word_embeddings and m.head == "masked" and table.grad
-    x = given_grad(c, op.embedding(t, ids, table, "embedded tokens", (*c.rows, *narrow)))
+    x = op.embedding(t, ids, table, "embedded tokens", (*c.rows, *narrow))
+    if o.input_leaf:
+        t.make_leaf(x)
     if m.position_embedding == "learned":
         x = _segments_and_positions(t, c, x, narrow)
     if m.embedding_norm:
@@ -38,14 +40,6 @@ def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
         t.part = "embedding"
     padding_mask(t, c, x.width)
     t.hold(x)
-    return x
-
-
-def given_grad(c: Context, x: Tensor) -> Tensor:
-    """``enable_input_require_grads``, as adapters with checkpointing need it."""
-    o = c.options
-    if o.lora is not None and o.checkpointing != "none":
-        x.grad = True
     return x
 
 
@@ -100,7 +94,8 @@ def image_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
     w = t.parameter("patch_embeddings.weight", ("h", channels, patch, patch), o.width, o.base_trained)
     bias = t.parameter("patch_embeddings.bias", ("h",), o.width, o.base_trained)
     patches = convolution(t, pixels, w, bias, "patches", ("b", "h", (side // patch) ** 2))
-    given_grad(c, patches)
+    if o.input_leaf:
+        t.make_leaf(patches)
     whole = t.parameter("cls_token", (1, "h"), o.width, o.base_trained)
     x = join(t, (whole, patches), "tokens", c.hidden)
     table = t.parameter("position_embeddings", ("P", "h"), o.width, o.base_trained, part="position_embedding")
@@ -176,13 +171,14 @@ def no_head(t: Tape, c: Context, x: Tensor) -> Tensor:
     return op.mean(t, x, ())
 
 
-def cross_entropy(t: Tape, c: Context, logits: Tensor, rows: Dims) -> Tensor:
+def cross_entropy(t: Tape, c: Context, logits: Tensor, rows: Dims, labels: Tensor | None = None) -> Tensor:
     """Cross-entropy of logits in their own format; in inference the logits."""
     if not c.options.training:
         return logits
     t.part = t.module = "loss"
     t.loss = False
-    labels = c.given(t, "labels", rows, INT64)
+    if labels is None:
+        labels = c.given(t, "labels", rows, INT64)
     t.loss = True
     y = op.nll_loss(t, op.log_softmax(t, logits), labels)
     t.hold(logits)

@@ -29,6 +29,9 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> 
         gate = activate(t, gate)
         up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=m.mlp_bias)
         product = op.mul(t, gate, up, "product", inner)
+    product = op.dropout(t, product, c.options.activation_dropout)
+    if m.mlp_in_weight_format:
+        product = op.cast(t, product, c.options.width)
     y = projection(t, c, product, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
     t.use(x)
     return y

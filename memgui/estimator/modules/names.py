@@ -50,6 +50,18 @@ GPT2 = {
     "mlp.down": "c_proj",
 }
 
+T5 = {
+    **LLAMA,
+    "attention.q": "q",
+    "attention.k": "k",
+    "attention.v": "v",
+    "attention.o": "o",
+    "mlp.gate": "wi_0",
+    "mlp.up": "wi",
+    "mlp.down": "wo",
+}
+BART = {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"}
+
 NAMES: dict[str, dict[str, str]] = {
     "gpt2": GPT2,
     "gpt_bigcode": GPT2,
@@ -58,7 +70,16 @@ NAMES: dict[str, dict[str, str]] = {
     "gpt_neox": {**FOUR_H, "embedding.dropout": "model"},
     "bloom": FOUR_H,
     "falcon": FOUR_H,
+    "bart": BART,
     "bert": BERT,
+    "mbart": BART,
+    "pegasus": BART,
+    "t5": T5,
+    "mt5": T5,
+    "umt5": T5,
+    "longt5": T5,
+    "vit": BART,
+    "whisper": BART,
     "roberta": BERT,
     "mpt": {**LLAMA, "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "dbrx": {**LLAMA, "attention.qkv": "Wqkv", "attention.o": "out_proj"},

@@ -69,6 +69,16 @@ def rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool
     return out
 
 
+def t5_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """T5's RMSNorm, which multiplies ``x`` itself: ``weight * (x * rsqrt(mean(x32²) + eps)).to(weight)``."""
+    w = _weight(t, c, name, shape.weight)
+    x32 = op.cast(t, x, FP32)
+    deviation = _deviation(t, x32, shape.rows)
+    y32 = op.mul(t, x, deviation, "normalised", x.dims)
+    y = op.cast(t, y32, w.width) if w.width < FP32 else y32
+    return op.mul(t, y, w, "norm output", x.dims)
+
+
 def rms_norm_fp32(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """RMSNorm cast back after its weight: ``(weight * x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
     w = _weight(t, c, name, shape.weight)
@@ -132,6 +142,7 @@ Write = Callable[[Tape, Context, Tensor, str, Shape, bool], Tensor]
 NORMS: dict[str, Write] = {
     "rms_norm": rms_norm,
     "rms_norm_fp32": rms_norm_fp32,
+    "t5_rms_norm": t5_rms_norm,
     "gemma_rms_norm": gemma_rms_norm,
     "plain_rms_norm": plain_rms_norm,
     "layer_norm": layer_norm,

@@ -8,6 +8,17 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.encoders import encoder_tail, image_stem, text_stem
 from memgui.estimator.modules.ends import stem, tail
 from memgui.estimator.modules.layers import LayerPlan, Writer, plans
+from memgui.estimator.modules.layers import block_label as layer_label
+from memgui.estimator.modules.two_stacks import (
+    LABELS,
+    between,
+    encoder_context,
+    source_stem,
+    stack_plans,
+    target_stem,
+    target_tail,
+)
+from memgui.estimator.tape import Tape, Tensor
 
 
 class StackPlan(NamedTuple):
@@ -33,7 +44,37 @@ class Outline(NamedTuple):
 def outline(c: Context) -> Outline:
     """The outline of the context's model."""
     m = c.model
+    if m.num_encoder_layers:
+        return _two_stacks(c)
     if m.is_decoder:
         return Outline([StackPlan("layers", "stem", lambda t, c, _: stem(t, c), c, plans(m))], tail)
     first = image_stem if m.image_size else text_stem
     return Outline([StackPlan("layers", "stem", first, c, plans(m))], encoder_tail)
+
+
+def block_label(key: str) -> str:
+    """The label of a block (an English msgid)."""
+    return LABELS.get(key.removesuffix(".first")) or layer_label(key)
+
+
+def _two_stacks(c: Context) -> Outline:
+    """Encoder and decoder; once the prompt has been read, the decoder alone."""
+    m = c.model
+    encoder = encoder_context(c)
+    decoder = stack_plans(c, "decoder", m.num_hidden_layers)
+    if c.options.decode:
+        return Outline([StackPlan("decoder", "stem", target_stem, c, decoder)], target_tail)
+
+    def bridge(t: Tape, own: Context, x: Tensor) -> Tensor:
+        own.table = encoder.table
+        return between(t, own, x)
+
+    return Outline(
+        [
+            StackPlan(
+                "encoder", "stem", source_stem, encoder, stack_plans(c, "encoder", m.num_encoder_layers)
+            ),
+            StackPlan("decoder", "between", bridge, c, decoder),
+        ],
+        target_tail,
+    )

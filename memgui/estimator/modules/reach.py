@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
-from memgui.estimator.tape import Dims, Tape, Tensor
+from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
 from memgui.spec.model import ModelSpec
 
 
@@ -52,7 +52,8 @@ def reaches(model: ModelSpec) -> dict[str, Reach]:
 def is_masked(c: Context, reach: Reach) -> bool:
     """Whether SDPA is given a mask: one for padding, one for a limit that is reached, one in any case."""
     o = c.options
-    return o.masked or c.model.explicit_mask or (o.windowed and reach.limited)
+    given = o.masked or c.model.explicit_mask or c.bias is not None
+    return given or (o.windowed and reach.limited)
 
 
 def masks(t: Tape, c: Context, width: int) -> None:
@@ -85,12 +86,37 @@ def converted_mask(t: Tape, c: Context, reach: Reach, width: int, keys: int | st
 
     One that is additive already is taken as it is.
     """
+    if c.bias is not None:
+        return _biased_mask(t, c, reach, c.bias, width, keys)
     given = c.masks.get(reach.name)
     if given is not None and given.width > 1:
         return op.cast(t, given, width)
     mask = t.tensor("mask in every layer", ("b", c.queries, keys), width)
     t.record("mask", (given,) if given is not None else (), mask, (), ())
     return mask
+
+
+def _biased_mask(t: Tape, c: Context, reach: Reach, bias: Tensor, width: int, keys: int | str) -> Tensor:
+    """A bias by distance as the mask: put in order by heads, with what is hidden set to the least number."""
+    dims: Dims = ("a", c.queries, keys)
+    hidden = c.masks.get(reach.name)
+    if hidden is None and c.causal and not c.options.decode:
+        hidden = t.tensor("causal mask", (c.queries, c.keys), 1)
+        t.run("ge", (), (hidden,), (), ())
+    mask = bias
+    if hidden is not None:
+        dims = ("b", *dims) if hidden.dims[0] == "b" else dims
+        mask = t.tensor("position bias, masked", dims, bias.width, bias.grad)
+        mask.layout = bias.layout
+        t.record("where", (hidden, bias), mask, (hidden,), ((bias, NEW),))
+    if mask.layout != BY_HEAD:
+        mask = op.clone(t, mask, "mask in every layer", dims, BY_HEAD)
+    mask = op.cast(t, mask, width)
+    if mask.dims[0] == "b":
+        return mask
+    whole = t.view(mask, "mask in every layer", ("b", *mask.dims))
+    t.run("expand", (mask,), (whole,), (), ((mask, NEW),) if mask.grad else ())
+    return whole
 
 
 def alibi(t: Tape, c: Context, dims: Dims, width: int) -> None:

@@ -9,7 +9,7 @@ from memgui.importers.families.registry import Fields, family
 BIASES: Fields = {"attention_bias": True, "attention_output_bias": True, "mlp_bias": True}
 
 
-@family("t5", "mt5", "umt5", "longt5")
+@family("t5", "mt5", "longt5")
 def t5(c: Config) -> Fields:
     """RMSNorm before each half, no bias, distances in buckets; v1.1 has a gated feed-forward."""
     heads = c.count("num_attention_heads")
@@ -21,10 +21,14 @@ def t5(c: Config) -> Fields:
     width = c.count("intermediate_size")
     return {
         "head": "seq2seq",
-        "dropouts": ("attention", "hidden", "embedding"),
+        "dropouts": ("attention", "hidden", "embedding", "activation", "final"),
         "attention_dropout": rate,
         "hidden_dropout": rate,
         "embedding_dropout": rate,
+        "activation_dropout": rate,
+        "final_dropout": rate,
+        "norm": "t5_rms_norm",
+        "mlp_in_weight_format": True,
         "vocab_size": c.count("vocab_size"),
         "hidden_size": c.count("hidden_size"),
         "num_hidden_layers": c.count_or_none("num_decoder_layers") or encoder_layers,
@@ -38,13 +42,20 @@ def t5(c: Config) -> Fields:
         "position_embedding": "relative",
         "relative_attention_num_buckets": c.count("relative_attention_num_buckets"),
         "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),
+        "head_input_scaling": c.flag("tie_word_embeddings", default=True),
         "num_encoder_layers": encoder_layers,
         "encoder_attention_heads": heads,
         "encoder_ffn_dim": width,
     }
 
 
-@family("bart", "mbart", "pegasus")
+@family("umt5")
+def umt5(c: Config) -> Fields:
+    """T5 with a bias by distance of each layer's own."""
+    return {**t5(c), "relative_attention_shared": False}
+
+
+@family("bart")
 def bart(c: Config) -> Fields:
     """Norms after each sum and on the embedding, learned positions with two rows more."""
     hidden, heads = c.count("hidden_size"), c.count("decoder_attention_heads")
@@ -53,8 +64,12 @@ def bart(c: Config) -> Fields:
         **fields,
         **BIASES,
         "head": "seq2seq",
-        "dropouts": ("attention", "hidden", "embedding"),
+        "dropouts": ("attention", "hidden", "embedding", "activation"),
         "embedding_dropout": fields["hidden_dropout"],
+        "activation_dropout": c.ratio("activation_dropout"),
+        "embedding_scaling": "number",
+        "explicit_mask": True,
+        "logits_buffer": True,
         "vocab_size": c.count("vocab_size"),
         "hidden_size": hidden,
         "num_hidden_layers": c.count("decoder_layers"),
@@ -79,6 +94,18 @@ def bart(c: Config) -> Fields:
     }
 
 
+@family("mbart")
+def mbart(c: Config) -> Fields:
+    """BART with norms before each half, and one more behind each stack."""
+    return {**bart(c), "norm_placement": "pre", "final_norm": True}
+
+
+@family("pegasus")
+def pegasus(c: Config) -> Fields:
+    """Norms before each half and behind each stack, fixed positions."""
+    return {**mbart(c), "position_embedding": "sinusoidal", "position_offset": 0, "embedding_norm": False}
+
+
 @family("whisper")
 def whisper(c: Config) -> Fields:
     """A spectrogram through two convolutions into the encoder; keys without bias; norms before each half."""
@@ -90,9 +117,13 @@ def whisper(c: Config) -> Fields:
         "position_offset": 0,
         "norm_placement": "pre",
         "embedding_norm": False,
+        "embedding_scaling": "none",
+        "logits_buffer": False,
+        "explicit_mask": False,
         "final_norm": True,
         "key_bias": False,
         "query_scaling": True,
+        "heads_in_order": True,
         "num_mel_bins": c.count("num_mel_bins"),
         "max_source_positions": c.count("max_source_positions"),
     }

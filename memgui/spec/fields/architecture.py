@@ -370,6 +370,12 @@ TWO_STACKS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Buckets of distances that share a learned bias."),
         applies=_two_stacks,
     ),
+    flag(
+        "relative_attention_shared",
+        QT_TRANSLATE_NOOP("fields", "Distance bias shared"),
+        QT_TRANSLATE_NOOP("fields", "The first layer's bias by distance serves all layers of its stack."),
+        applies=_two_stacks,
+    ),
     size(
         "num_mel_bins",
         QT_TRANSLATE_NOOP("fields", "Mel bins"),

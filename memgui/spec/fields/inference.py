@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memgui.spec.fields import when
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.formats import CACHE_FORMATS, SCHEMES
 from memgui.spec.formats.schemes import PARTS
@@ -12,6 +13,11 @@ from memgui.spec.scenario import Scenario
 def inference(scenario: Scenario) -> bool:
     """Whether the scenario is inference."""
     return scenario.task == "inference"
+
+
+def _reads_source(scenario: Scenario) -> bool:
+    """An encoder reads the prompt, a decoder writes."""
+    return inference(scenario) and when.reads_source(scenario)
 
 
 def transformers(scenario: Scenario) -> bool:
@@ -90,6 +96,20 @@ FIELDS: tuple[Field, ...] = (
         usual_maximum=10_000_000,
         log_scale=True,
         applies=inference,
+    ),
+    Field(
+        "inference.decoder_prompt_tokens",
+        Kind.TOKENS,
+        QT_TRANSLATE_NOOP("fields", "Decoder start"),
+        QT_TRANSLATE_NOOP("fields", "Tokens that the decoder begins with; the prompt goes to the encoder."),
+        section="workload",
+        unit=QT_TRANSLATE_NOOP("fields", "tokens"),
+        minimum=1,
+        maximum=1_000_000_000,
+        usual_maximum=10_000_000,
+        log_scale=True,
+        advanced=True,
+        applies=_reads_source,
     ),
     Field(
         "inference.generated_tokens",

@@ -117,6 +117,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm")),
         Choice("rms_norm_fp32", QT_TRANSLATE_NOOP("fields", "RMSNorm (weight in fp32)")),
         Choice("gemma_rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm (Gemma)")),
+        Choice("t5_rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm (T5)")),
         Choice("layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm")),
         Choice("cohere_layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm (Cohere)")),
         Choice("plain_layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm without weights")),
@@ -383,6 +384,8 @@ FIELDS: tuple[Field, ...] = (
             Choice("hidden", QT_TRANSLATE_NOOP("fields", "residual branches")),
             Choice("feed_forward", QT_TRANSLATE_NOOP("fields", "feed-forward branch only")),
             Choice("embedding", QT_TRANSLATE_NOOP("fields", "embeddings")),
+            Choice("activation", QT_TRANSLATE_NOOP("fields", "inside the feed-forward layer")),
+            Choice("final", QT_TRANSLATE_NOOP("fields", "behind the final norm")),
         ),
         advanced=True,
     ),
@@ -400,5 +403,15 @@ FIELDS: tuple[Field, ...] = (
         "embedding_dropout",
         QT_TRANSLATE_NOOP("fields", "Embedding dropout"),
         QT_TRANSLATE_NOOP("fields", "The model's own dropout on the embeddings."),
+    ),
+    ratio(
+        "activation_dropout",
+        QT_TRANSLATE_NOOP("fields", "Activation dropout"),
+        QT_TRANSLATE_NOOP("fields", "The model's own dropout inside the feed-forward layer."),
+    ),
+    ratio(
+        "final_dropout",
+        QT_TRANSLATE_NOOP("fields", "Final dropout"),
+        QT_TRANSLATE_NOOP("fields", "The model's own dropout behind the final norm."),
     ),
 )

@@ -10,6 +10,16 @@ When = Callable[[Scenario], bool]
 """Says of a scenario whether something applies."""
 
 
+def targets(scenario: Scenario) -> bool:
+    """A decoder learns to write targets beside the source that an encoder reads."""
+    return training(scenario) and reads_source(scenario)
+
+
+def reads_source(scenario: Scenario) -> bool:
+    """An encoder reads tokens of a source before the decoder writes."""
+    return scenario.model.num_encoder_layers > 0 and not scenario.model.num_mel_bins
+
+
 def training(scenario: Scenario) -> bool:
     """Whether the scenario is a training step."""
     return scenario.task == "training"

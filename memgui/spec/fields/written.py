@@ -69,6 +69,11 @@ ATTENTION: tuple[Field, ...] = (
         ),
     ),
     flag(
+        "heads_in_order",
+        QT_TRANSLATE_NOOP("fields", "Heads in order"),
+        QT_TRANSLATE_NOOP("fields", "Queries, keys and values are copied so that each head lies by itself."),
+    ),
+    flag(
         "softmax_in_fp32",
         QT_TRANSLATE_NOOP("fields", "Softmax in fp32"),
         QT_TRANSLATE_NOOP(
@@ -134,6 +139,21 @@ RESIDUAL: tuple[Field, ...] = (
         "logit_scaling",
         QT_TRANSLATE_NOOP("fields", "Logit factor"),
         QT_TRANSLATE_NOOP("fields", "Logits are multiplied, which holds them twice for a moment."),
+    ),
+    flag(
+        "head_input_scaling",
+        QT_TRANSLATE_NOOP("fields", "Head input factor"),
+        QT_TRANSLATE_NOOP("fields", "What the head reads is multiplied first."),
+    ),
+    flag(
+        "logits_buffer",
+        QT_TRANSLATE_NOOP("fields", "Logits buffer"),
+        QT_TRANSLATE_NOOP("fields", "A buffer, which is not trained, is added to the logits."),
+    ),
+    flag(
+        "mlp_in_weight_format",
+        QT_TRANSLATE_NOOP("fields", "FFN in its weight's format"),
+        QT_TRANSLATE_NOOP("fields", "The feed-forward's inner tensor is cast to its last weight's format."),
     ),
     flag(
         "joined_branches",
