@@ -25,7 +25,7 @@ from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Parallelism, Scenario
 
 UNWRITTEN: Final = (
-    *("first_norm", "attention_output_gate", "moe_latent_size", "index_n_heads"),
+    *("first_norm", "attention_output_gate", "moe_latent_size"),
     *("linear_num_key_heads", "lru_width", "position_buckets"),
     *("num_hidden_groups",),
 )

@@ -26,6 +26,8 @@ MODEL: dict[str, tuple[str, str | None]] = {
     "lq": (QT_TRANSLATE_NOOP("symbols", "query latent size"), "model.q_lora_rank"),
     "lk": (QT_TRANSLATE_NOOP("symbols", "KV latent size"), "model.kv_lora_rank"),
     "lp": (QT_TRANSLATE_NOOP("symbols", "KV latent and rotated key together"), None),
+    "ih": (QT_TRANSLATE_NOOP("symbols", "indexer heads"), "model.index_n_heads"),
+    "id": (QT_TRANSLATE_NOOP("symbols", "indexer head size"), "model.index_head_dim"),
     "nv": (QT_TRANSLATE_NOOP("symbols", "unrotated key and value of a head together"), None),
     "dv": (QT_TRANSLATE_NOOP("symbols", "value head size"), "model.v_head_dim"),
     "V": (QT_TRANSLATE_NOOP("symbols", "vocabulary"), "model.vocab_size"),
@@ -61,6 +63,8 @@ def model_values(model: ModelSpec, rank: int) -> dict[str, int]:
         "lq": model.q_lora_rank or 0,
         "lk": model.kv_lora_rank or 0,
         "lp": (model.kv_lora_rank or 0) + rotated,
+        "ih": model.index_n_heads,
+        "id": model.index_head_dim,
         "nv": model.head_dim - rotated + (model.v_head_dim or model.head_dim),
         "dv": model.v_head_dim or model.head_dim,
         "V": model.vocab_size,
@@ -137,6 +141,11 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: -(-s.training.sequence_length // 16) * 16,
     ),
+    "it": (
+        QT_TRANSLATE_NOOP("symbols", "tokens that the indexer chooses"),
+        "model.index_topk",
+        lambda s: min(s.model.index_topk, s.training.sequence_length),
+    ),
     "s32": (
         QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 32"),
         None,
@@ -195,6 +204,11 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         QT_TRANSLATE_NOOP("symbols", "prompt tokens rounded up to 16"),
         None,
         lambda s: -(-s.inference.prompt_tokens // 16) * 16,
+    ),
+    "it": (
+        QT_TRANSLATE_NOOP("symbols", "tokens that the indexer chooses"),
+        "model.index_topk",
+        lambda s: min(s.model.index_topk, s.inference.prompt_tokens),
     ),
     "s32": (
         QT_TRANSLATE_NOOP("symbols", "prompt tokens rounded up to 32"),

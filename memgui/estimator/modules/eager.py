@@ -7,14 +7,13 @@ from collections.abc import Callable
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.heads import batched, every_head
-from memgui.estimator.modules.reach import Reach
 from memgui.estimator.tape import NEW, Tape, Tensor
 
 FP32 = 4
 INT64 = 8
 
 
-def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach) -> Tensor:
+def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     """``softmax(q @ k.T * scale + mask) @ v``, ready for the output projection."""
     m = c.model
     if m.repeats_key_values:
@@ -22,7 +21,7 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach) ->
     scores = _scores(t, c, q, k)
     if c.bias is not None:
         scores = op.add_broadcast(t, scores, c.bias, "scores")
-    weights = MASKINGS[m.score_masking](t, c, scores, c.masks.get(reach.name))
+    weights = MASKINGS[m.score_masking](t, c, scores, mask)
     if m.attention_sinks:
         probabilities = _with_sinks(t, c, weights)
     else:

@@ -12,11 +12,17 @@ from memgui.estimator.tape import BY_HEAD, Dims, Tape, Tensor
 FP32 = 4
 
 
-def attend(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach) -> Tensor:
-    """Attention of ``q`` over ``k`` and ``v`` as one row per token, ready for the output projection."""
+def attend(
+    t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach, own_mask: Tensor | None = None
+) -> Tensor:
+    """Attention of ``q`` over ``k`` and ``v`` as one row per token, ready for the output projection.
+
+    ``own_mask`` is the layer's mask where it is not that of all layers with this reach.
+    """
     o, m = c.options, c.model
+    given = c.masks.get(reach.name) if own_mask is None else own_mask
     if o.attention == "eager":
-        return eager(t, c, q, k, v, reach)
+        return eager(t, c, q, k, v, given)
     masked = is_masked(c, reach)
     sizes = c.sizes.values
     width, value_width = sizes[str(q.dims[-1])], sizes[str(v.dims[-1])]
@@ -44,9 +50,9 @@ def attend(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach) -
         y = op.flash_attention(t, q, k, v, ("b", "a", c.queries), dims, seed)
         return op.clone(t, y) if q.layout == BY_HEAD else y  # its output lies as the queries do
     if backend == "efficient":
-        mask = converted_mask(t, c, reach, o.autocast or q.width, c.rounded(c.keys, 16)) if masked else None
+        mask = converted_mask(t, c, given, o.autocast or q.width, c.rounded(c.keys, 16)) if masked else None
         return op.efficient_attention(t, q, k, v, mask, ("b", "a", c.rounded(c.queries, 32)), dims)
-    return _math(t, c, q, k, v, reach, together=together, masked=masked)
+    return _math(t, c, q, k, v, given, together=together, masked=masked)
 
 
 def choose(
@@ -80,13 +86,21 @@ def choose(
 
 
 def _math(
-    t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach, *, together: bool, masked: bool
+    t: Tape,
+    c: Context,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    given: Tensor | None,
+    *,
+    together: bool,
+    masked: bool,
 ) -> Tensor:
     """SDPA's composite path: everything in fp32, the scores of every pair of tokens kept."""
     o = c.options
     wanted = o.autocast or q.width
     q, k, v = (op.cast(t, x, wanted) for x in (q, k, v))
-    mask = converted_mask(t, c, reach, wanted, c.keys) if masked else None
+    mask = converted_mask(t, c, given, wanted, c.keys) if masked else None
     q, k, v = (op.cast(t, x, FP32) for x in (q, k, v))
     if together:
         k, v = (op.clone(t, x, x.name, ("b", c.keys, "a", x.dims[-1]), BY_HEAD) for x in (k, v))

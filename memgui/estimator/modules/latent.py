@@ -5,6 +5,7 @@ from __future__ import annotations
 from memgui.estimator import operators as op
 from memgui.estimator.modules.attention import cached
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.indexer import chosen_mask
 from memgui.estimator.modules.kernels import attend
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
@@ -14,10 +15,14 @@ from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
 
 
 def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
-    """Attention whose cache holds the latent and one rotated key for all heads."""
+    """Attention whose cache holds the latent and one rotated key for all heads.
+
+    Where the reach is indexed, an indexer (this layer's or an earlier one's) chooses the tokens that
+    are looked at: every layer has a mask of its own.
+    """
     m, o = c.model, c.options
     t.part = "attention"
-    q = _queries(t, c, x)
+    narrow, q = _queries(t, c, x)
     unrotated, turned = op.split(t, q, ("q", "q"), ((*c.rows, "a", "dp"), (*c.rows, "a", "p")))
     both: Dims = ("lp",)
     packed = projection(t, c, x, "attention.kv_a", "latent and key", both, ("h",), bias=m.attention_bias)
@@ -28,7 +33,8 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
         latent, key = cached(t, c, latent, reach), cached(t, c, key, reach)
     queries = op.cat(t, (unrotated, turned), "q", (*c.rows, "a", "d"))
     keys, values = _expanded(t, c, latent, key)
-    y = attend(t, c, queries, keys, values, reach)
+    mask = chosen_mask(t, c, x, narrow, reach) if reach.indexed else None
+    y = attend(t, c, queries, keys, values, reach, mask)
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "dv"), bias=m.attention_output_bias, cut="row"
     )
@@ -36,13 +42,14 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
     return op.dropout(t, y, o.hidden_dropout)
 
 
-def _queries(t: Tape, c: Context, x: Tensor) -> Tensor:
+def _queries(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor]:
+    """What queries are made from (a latent where they have one), and the queries."""
     m = c.model
     if m.q_lora_rank is None:
-        return projection(t, c, x, "attention.q", "q", ("a", "d"), ("h",))
+        return x, projection(t, c, x, "attention.q", "q", ("a", "d"), ("h",))
     narrow = projection(t, c, x, "attention.q_a", "query latent", ("lq",), ("h",), bias=m.attention_bias)
     narrow = norm(t, c, narrow, "q_a_layernorm", part="qk_norm")
-    return projection(t, c, narrow, "attention.q_b", "q", ("a", "d"), ("lq",))
+    return narrow, projection(t, c, narrow, "attention.q_b", "q", ("a", "d"), ("lq",))
 
 
 def _expanded(t: Tape, c: Context, latent: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:

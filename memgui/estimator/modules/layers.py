@@ -49,6 +49,14 @@ MIXERS: dict[str, tuple[str, Module]] = {
         QT_TRANSLATE_NOOP("estimator", "attention in chunks"),
         attending("chunked_attention"),
     ),
+    "indexed_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention to chosen tokens"),
+        attending("indexed_attention"),
+    ),
+    "shared_indexed_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention to tokens chosen before"),
+        attending("shared_indexed_attention"),
+    ),
     "unrotated_attention": (
         QT_TRANSLATE_NOOP("estimator", "attention without positions"),
         attending("unrotated_attention"),

@@ -11,10 +11,15 @@ from memgui.spec.model import ModelSpec
 
 
 class Reach(NamedTuple):
-    """``name`` finds the layer's mask and rotary tables; ``rotated``: it has rotary positions at all."""
+    """``name`` finds the layer's mask and rotary tables; ``rotated``: it has rotary positions at all.
+
+    ``indexed``: only chosen tokens are looked at; ``indexer``: the layer itself chooses them.
+    """
 
     name: str
     rotated: bool = True
+    indexed: bool = False
+    indexer: bool = False
 
     @property
     def limited(self) -> bool:
@@ -33,8 +38,8 @@ REACHES = {
     "chunked_attention": CHUNKED,
     "unrotated_attention": UNROTATED,
     "attention_mamba2": FULL,
-    "indexed_attention": FULL,
-    "shared_indexed_attention": FULL,
+    "indexed_attention": Reach("full", indexed=True, indexer=True),
+    "shared_indexed_attention": Reach("full", indexed=True),
 }
 """The reach of each mixer that has attention."""
 
@@ -52,7 +57,7 @@ def reaches(model: ModelSpec) -> dict[str, Reach]:
 def is_masked(c: Context, reach: Reach) -> bool:
     """Whether SDPA is given a mask: one for padding, one for a limit that is reached, one in any case."""
     o = c.options
-    given = o.masked or c.model.explicit_mask or c.bias is not None
+    given = o.masked or c.model.explicit_mask or reach.indexed or c.bias is not None
     return given or (o.windowed and reach.limited)
 
 
@@ -81,14 +86,13 @@ def _with_alibi(t: Tape, c: Context, mask: Tensor, alibi: Tensor) -> Tensor:
     return both
 
 
-def converted_mask(t: Tape, c: Context, reach: Reach, width: int, keys: int | str) -> Tensor:
+def converted_mask(t: Tape, c: Context, given: Tensor | None, width: int, keys: int | str) -> Tensor:
     """The boolean mask as the additive one that a kernel wants, made anew in every layer.
 
     One that is additive already is taken as it is.
     """
     if c.bias is not None:
-        return _biased_mask(t, c, reach, c.bias, width, keys)
-    given = c.masks.get(reach.name)
+        return _biased_mask(t, c, given, c.bias, width, keys)
     if given is not None and given.width > 1:
         return op.cast(t, given, width)
     mask = t.tensor("mask in every layer", ("b", c.queries, keys), width)
@@ -96,10 +100,11 @@ def converted_mask(t: Tape, c: Context, reach: Reach, width: int, keys: int | st
     return mask
 
 
-def _biased_mask(t: Tape, c: Context, reach: Reach, bias: Tensor, width: int, keys: int | str) -> Tensor:
+def _biased_mask(
+    t: Tape, c: Context, hidden: Tensor | None, bias: Tensor, width: int, keys: int | str
+) -> Tensor:
     """A bias by distance as the mask: put in order by heads, with what is hidden set to the least number."""
     dims: Dims = ("a", c.queries, keys)
-    hidden = c.masks.get(reach.name)
     if hidden is None and c.causal and not c.options.decode:
         hidden = t.tensor("causal mask", (c.queries, c.keys), 1)
         t.run("ge", (), (hidden,), (), ())

@@ -1,0 +1,91 @@
+"""Sparse attention's indexer (DeepSeek-V3.2, GLM 5): small heads that choose the tokens each query looks at.
+
+It runs without gradients, so that it keeps nothing and its weights get no gradient; but it holds its
+scores of every pair of tokens, for every one of its heads, in fp32.
+"""
+
+from __future__ import annotations
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.attention import cached
+from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.reach import Reach
+from memgui.estimator.modules.rotary import rotate
+from memgui.estimator.tape import AMBIENT, BY_TOKEN, Dims, Tape, Tensor
+
+FP32 = 4
+INT32 = 4
+INT64 = 8
+
+
+def chosen_mask(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Tensor:
+    """The mask of the chosen tokens and of those before: boolean for SDPA, additive for eager attention."""
+    o = c.options
+    if reach.indexer:
+        chosen = _indices(t, c, x, narrow, reach)
+        t.hold(chosen)
+    else:  # those of an earlier layer
+        chosen = t.tensor("chosen tokens", ("b", c.queries, "it"), INT32, origin=AMBIENT)
+    pairs: Dims = ("b", c.queries, c.keys)
+    wide = t.tensor("chosen tokens", chosen.dims, INT64)
+    t.run("_to_copy", (chosen,), (wide,), (), ())
+    others = t.tensor("tokens not chosen", pairs, 1)
+    t.run("scatter", (wide,), (others,), (), ())
+    given = c.masks.get(reach.name)
+    mask = t.tensor("mask", pairs, o.width if o.attention == "eager" and not o.decode else 1)
+    t.run("masked_fill", (others, *((given,) if given is not None else ())), (mask,), (), ())
+    t.use(others)
+    return mask
+
+
+def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Tensor:
+    """``topk`` of ``sum over heads of weight * relu(q @ k)``, as int32."""
+    x, narrow = _without_gradient(t, x), _without_gradient(t, narrow)
+    heads: Dims = (*c.rows, "ih", "id")
+    q = _linear(t, c, narrow, "indexer.wq_b", ("ih", "id"), ("lq",), heads)
+    key = _linear(t, c, x, "indexer.wk", ("id",), ("h",), (*c.rows, "id"))
+    w, bias = (t.parameter(f"indexer.k_norm.{name}", ("id",), c.options.width, False) for name in _NORM)
+    key = op.layer_norm(t, key, w, bias, (*c.rows, 1))
+    key = t.view(key, "index key", (*c.rows, 1, "id"))
+    turned, key_turned = rotate(
+        t, c, reach, *(t.view(one, one.name, (*one.dims[:-1], "p")) for one in (q, key))
+    )
+    q = op.cat(t, (turned, q), "index query", heads)
+    key = op.cat(t, (key_turned, key), "index key", key.dims)
+    key.layout = BY_TOKEN
+    if c.options.cache:
+        key = cached(t, c, key, reach)
+    q32, key32 = op.cast(t, q, FP32), op.cast(t, key, FP32)
+    scores = t.tensor("index scores", (*c.rows, "ih", c.keys), FP32)
+    t.run("bmm", (q32, key32), (scores,), (), ())
+    scores = op.scale(t, scores)
+    positive = op.pointwise(t, "relu", scores, "index scores", saves="output")
+    t.use(scores)
+    weights = _linear(t, c, x, "indexer.weights_proj", ("ih",), ("h",), (*c.rows, "ih"))
+    total = t.tensor("index scores", ("b", c.queries, c.keys), FP32)
+    t.run("bmm", (op.cast(t, weights, FP32), positive), (total,), (), ())
+    given = c.masks.get(reach.name)
+    masked = t.tensor("index scores", total.dims, FP32)
+    t.run("masked_fill", (total, *((given,) if given is not None else ())), (masked,), (), ())
+    t.use(positive)
+    found: Dims = ("b", c.queries, "it")
+    values, at = t.tensor("highest scores", found, FP32), t.tensor("chosen tokens", found, INT64)
+    t.run("topk", (masked,), (values, at), (), ())
+    chosen = t.tensor("chosen tokens", found, INT32)
+    t.run("_to_copy", (at,), (chosen,), (), ())
+    t.use(q, key)
+    return chosen
+
+
+_NORM = ("weight", "bias")
+
+
+def _without_gradient(t: Tape, x: Tensor) -> Tensor:
+    out = t.view(x, x.name, x.dims)
+    out.grad = False
+    return out
+
+
+def _linear(t: Tape, c: Context, x: Tensor, name: str, out: Dims, wide: Dims, dims: Dims) -> Tensor:
+    w = t.parameter(f"{name}.weight", (*out, *wide), c.options.width, False)
+    return op.linear(t, x, w, None, name, dims)
