@@ -15,10 +15,11 @@ from memgui.estimator.modules.encoders import HEADS
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, PLACEMENTS
 from memgui.estimator.modules.moe import EXPERTS, GATES
 from memgui.estimator.modules.norm import NORMS
+from memgui.estimator.modules.reach import FLASH_2
 from memgui.estimator.modules.rotary import ROTATIONS
 from memgui.estimator.modules.routers import ROUTERS
 from memgui.estimator.optimizers import OPTIMIZERS
-from memgui.estimator.options import BASES, WIDTHS
+from memgui.estimator.options import ADAPTERS, BASES, WIDTHS
 from memgui.spec.formats import SCHEMES
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
@@ -114,7 +115,7 @@ def require_covered_run(scenario: Scenario) -> None:
 _ALONE: Final = Parallelism()
 _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
     "training": {
-        "method": ("full", "lora", "frozen"),
+        "method": ("full", "frozen", *ADAPTERS),
         "precision": ("fp32", "bf16", "fp16", "bf16_mixed", "bf16_master", "fp16_master"),
         "optimizer": OPTIMIZERS,
         "activation_checkpointing": ("none", "full"),
@@ -126,7 +127,7 @@ _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
         "engine": ("transformers",),
         "weight_format": SCHEMES,
         "kv_cache_format": WIDTHS,
-        "attention": ("eager", "sdpa"),
+        "attention": ("eager", "sdpa", FLASH_2),
     },
 }
 

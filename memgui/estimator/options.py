@@ -16,6 +16,9 @@ WIDTHS = {"fp32": 4, "bf16": 2, "fp16": 2}
 """Bytes per element of the formats that PyTorch computes in."""
 
 
+ADAPTERS = ("lora", "ia3", "prompt")
+"""Methods that train something beside a frozen base."""
+
 BASES: dict[str, tuple[str, bool]] = {
     "int8": ("int8", False),
     "nf4": ("4bit", False),
@@ -65,8 +68,18 @@ class Options(NamedTuple):
     """which library runs the frozen linear layers from packed weights: a key of ``frozen.LINEARS``"""
     compute: int = 2
     """what that library computes in"""
+    frozen_layers: int = 0
+    """how many of the first layers, and all before them, are not trained"""
+    virtual_tokens: int = 0
+    """that prompt tuning puts in front of each sequence"""
     nested: bool = False
     """the scales of packed weights are packed too (double quantisation)"""
+    whole_logits: bool = False
+    """generate() computes logits of every token of the prompt"""
+    tuples: bool = False
+    """a pass makes new tuples of keys and values beside those that it was given"""
+    static: bool = False
+    """the cache is made for all tokens at once"""
     activation_dropout: bool = False
     final_dropout: bool = False
 
@@ -92,11 +105,12 @@ def options(scenario: Scenario) -> Options:
         training = scenario.training
         mixed = training.precision == "bf16_mixed"
         lora = training.method == "lora"
+        beside = training.method in ADAPTERS
         half = "fp16" if training.precision.startswith("fp16") else "bf16"
-        base, nested = BASES.get(training.base_format, ("", False)) if lora else ("", False)
+        base, nested = BASES.get(training.base_format, ("", False)) if beside else ("", False)
         if base:
             width = 4 if training.kbit_preparation and base in UPCAST else WIDTHS.get(training.precision, 2)
-        elif lora:
+        elif beside:
             width = WIDTHS[training.base_format]
         else:
             width = 4 if training.precision in ("fp32", "bf16_mixed") else 2
@@ -129,9 +143,13 @@ def options(scenario: Scenario) -> Options:
             base=base,
             nested=nested,
             compute=4 if training.precision == "fp32" else 2,
-            input_leaf=lora and training.input_require_grads and training.activation_checkpointing != "none",
+            input_leaf=training.input_require_grads and training.activation_checkpointing != "none",
+            frozen_layers=training.frozen_layers if training.method == "full" else 0,
+            virtual_tokens=training.virtual_tokens if training.method == "prompt" else 0,
         )
     inference = scenario.inference
+    old = inference.transformers_version == "4.35"
+    base, nested = BASES.get(inference.weight_format, ("", False))
     return Options(
         training=False,
         width=4 if inference.weight_format == "fp32" else 2,
@@ -151,4 +169,9 @@ def options(scenario: Scenario) -> Options:
         trained="none",
         lora=None,
         cache_width=WIDTHS.get(inference.kv_cache_format, 2),
+        base=base,
+        nested=nested,
+        whole_logits=old,
+        tuples=old,
+        static=inference.cache_implementation == "static",
     )

@@ -41,6 +41,12 @@ class Kind:
         """what a layer of this kind hands to those that follow"""
 
     @property
+    def differentiable(self) -> bool:
+        """Whether anything in such a layer, or before it, is trained."""
+        out = self.blocks[-1].tape.out
+        return out is not None and out.grad
+
+    @property
     def parameters(self) -> Iterator[Parameter]:
         """Weights of one layer of this kind."""
         return (parameter for block in self.blocks for parameter in block.tape.parameters)
@@ -85,9 +91,11 @@ class Stack:
         self.shared_kept = Group(kept)
         """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
         leaf = None if tape.leaf is None else tape.leaf.root
-        others = (out.root, leaf, *tape.results)
-        self.locals = Group(one for one in held if one not in kept and one not in others)
+        staying = {out.root, leaf, *kept, *tape.outside, *tape.results}
+        self.locals = Group(one for one in held if one not in staying)
         """what dies when the stack has returned"""
+        self.holds_input_outside = out.root in tape.outside
+        """whether the first layer's input is referred to until the loss is there"""
         self.results = Group(one for one in tape.results if one not in kept)
         """what the model returns and autograd does not keep anyway"""
         self.leaf = Group((leaf,) if leaf is not None else ())
@@ -105,14 +113,15 @@ class Program:
         self.model = model
         self.options = options
         rank = options.lora.rank if options.lora is not None else 0
-        self.sizes = sizes = Sizes(model_values(model, rank))
+        self.sizes = sizes = Sizes(model_values(model, rank, options.virtual_tokens))
         self.context = context = Context(model, options, sizes, names(model.model_type))
         self.kinds: list[Kind] = []
         self.stacks: list[Stack] = []
         plan = outline(context)
         out: Tensor | None = None
         for part in plan.stacks:
-            frame = self._block(part.frame, part.write, part.context, out)
+            with part.context.trained(not options.frozen_layers):
+                frame = self._block(part.frame, part.write, part.context, out)
             _publish(frame)
             stack = Stack(part.name, frame)
             out = self._layers(stack, part)
@@ -151,22 +160,23 @@ class Program:
 
         Returns what the last layer hands on.
         """
-        compiled: dict[tuple[str, bool, int], Block] = {}
-        kinds: dict[tuple[layers.LayerPlan, bool, int], Kind] = {}
+        compiled: dict[tuple[str, bool, bool, int], Block] = {}
+        kinds: dict[tuple[layers.LayerPlan, bool, bool, int], Kind] = {}
         x = stack.frame.tape.out
         assert x is not None
-        for layer, count in plan.layers:
+        for layer, count, frozen in _thawing(plan.layers, self.options.frozen_layers):
+            context = plan.context.frozen() if frozen else plan.context
             left = count
             while left:
-                before = x.grad, x.width
+                before = frozen, x.grad, x.width
                 handed = tuple(plan.context.handed)
                 blocks: list[Block] = []
                 for name, write in layer.blocks:
-                    block = compiled.get((name, x.grad, x.width))
+                    block = compiled.get((name, frozen, x.grad, x.width))
                     if block is None:
-                        block = self._block(name, write, plan.context, x)
+                        block = self._block(name, write, context, x)
                         _publish(block)
-                        compiled[name, x.grad, x.width] = block
+                        compiled[name, frozen, x.grad, x.width] = block
                     blocks.append(block)
                     x = block.tape.out
                     assert x is not None
@@ -174,7 +184,7 @@ class Program:
                 if kind is None:
                     kind = kinds[layer, *before] = Kind(layer.key, layer.label, tuple(blocks), handed)
                     self.kinds.append(kind)
-                alike = left if (x.grad, x.width) == before else 1
+                alike = left if (frozen, x.grad, x.width) == before else 1
                 kind.count += alike
                 stack.runs.append((kind, alike))
                 left -= alike
@@ -210,6 +220,19 @@ class Program:
             yield stack.frame, 1
         yield from counts.items()
         yield self.tail, 1
+
+
+def _thawing(
+    runs: list[tuple[layers.LayerPlan, int]], frozen: int
+) -> Iterator[tuple[layers.LayerPlan, int, bool]]:
+    """The runs of layers, the first ``frozen`` layers apart."""
+    for layer, count in runs:
+        first = min(frozen, count)
+        frozen -= first
+        if first:
+            yield layer, first, True
+        if count > first:
+            yield layer, count - first, False
 
 
 def _publish(block: Block) -> None:

@@ -34,6 +34,7 @@ MODEL: dict[str, tuple[str, str | None]] = {
     "P": (QT_TRANSLATE_NOOP("symbols", "learned positions"), "model.max_position_embeddings"),
     "e": (QT_TRANSLATE_NOOP("symbols", "embedding width"), "model.embedding_size"),
     "r": (QT_TRANSLATE_NOOP("symbols", "adapter rank"), "training.lora.rank"),
+    "v": (QT_TRANSLATE_NOOP("symbols", "virtual tokens"), "training.virtual_tokens"),
     "D": (QT_TRANSLATE_NOOP("symbols", "Mamba width"), "model.mamba_d_ssm"),
     "N": (QT_TRANSLATE_NOOP("symbols", "state size"), "model.mamba_d_state"),
     "K": (QT_TRANSLATE_NOOP("symbols", "tokens of the short convolution"), None),
@@ -42,7 +43,7 @@ MODEL: dict[str, tuple[str, str | None]] = {
 """Symbols with a value as soon as the model (and the adapter) is known."""
 
 
-def model_values(model: ModelSpec, rank: int) -> dict[str, int]:
+def model_values(model: ModelSpec, rank: int, virtual: int) -> dict[str, int]:
     """The value of every symbol in :data:`MODEL`."""
     heads, shared = model.num_attention_heads, model.num_key_value_heads
     rotated = model.head_dim if model.rotary_dim is None else model.rotary_dim
@@ -71,6 +72,7 @@ def model_values(model: ModelSpec, rank: int) -> dict[str, int]:
         "P": model.max_position_embeddings + model.position_offset,
         "e": model.embedding_size or model.hidden_size,
         "r": rank,
+        "v": virtual,
         "D": model.mamba_d_ssm,
         "N": model.mamba_d_state,
         "K": convolution_tokens(model),
@@ -86,6 +88,12 @@ def window(model: ModelSpec) -> int:
 def convolution_tokens(model: ModelSpec) -> int:
     """Tokens that the model's short convolution reads."""
     return model.mamba_d_conv or model.linear_conv_kernel_dim or model.conv1d_width
+
+
+def _length(scenario: Scenario) -> int:
+    """Tokens of a sequence that go through the layers: prompt tuning puts some in front."""
+    training = scenario.training
+    return training.sequence_length + (training.virtual_tokens if training.method == "prompt" else 0)
 
 
 def target_tokens(scenario: Scenario) -> int:
@@ -108,12 +116,17 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
     "s": (
         QT_TRANSLATE_NOOP("symbols", "sequence length"),
         "training.sequence_length",
+        lambda s: _length(s),
+    ),
+    "s0": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of a sequence without the prompt"),
+        "training.sequence_length",
         lambda s: s.training.sequence_length,
     ),
     "s1": (
         QT_TRANSLATE_NOOP("symbols", "sequence length plus one"),
         None,
-        lambda s: s.training.sequence_length + 1,
+        lambda s: _length(s) + 1,
     ),
     "u": (QT_TRANSLATE_NOOP("symbols", "target length"), "training.target_length", target_tokens),
     "u16": (
@@ -129,17 +142,17 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
     "sp": (
         QT_TRANSLATE_NOOP("symbols", "sequence length less one"),
         None,
-        lambda s: s.training.sequence_length - 1,
+        lambda s: _length(s) - 1,
     ),
     "sc": (
         QT_TRANSLATE_NOOP("symbols", "sequence length and the convolution's padding"),
         None,
-        lambda s: s.training.sequence_length + convolution_tokens(s.model) - 1,
+        lambda s: _length(s) + convolution_tokens(s.model) - 1,
     ),
     "s16": (
         QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 16"),
         None,
-        lambda s: -(-s.training.sequence_length // 16) * 16,
+        lambda s: -(-_length(s) // 16) * 16,
     ),
     "it": (
         QT_TRANSLATE_NOOP("symbols", "tokens that the indexer chooses"),
@@ -149,7 +162,7 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
     "s32": (
         QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 32"),
         None,
-        lambda s: -(-s.training.sequence_length // 32) * 32,
+        lambda s: -(-_length(s) // 32) * 32,
     ),
 }
 """Symbols of a training step that stay open until it is evaluated: label, field, value."""

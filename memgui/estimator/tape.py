@@ -233,6 +233,7 @@ class Tape:
         "module",
         "ops",
         "out",
+        "outside",
         "parameters",
         "part",
         "pinned",
@@ -260,6 +261,7 @@ class Tape:
         self.handed_out: list[Tensor] = []
         self.results: list[Tensor] = []
         self.pinned: list[Tensor] = []
+        self.outside: list[Tensor] = []
         self.leaf: Tensor | None = None
         self.carried: Tensor | None = None
         self.final = False
@@ -352,17 +354,24 @@ class Tape:
 
     def make_leaf(self, x: Tensor) -> None:
         """``x.requires_grad_()``: graph, ``x`` and its gradient live until the loss dies."""
-        x.grad = True
-        self.leaf = x
+        if not x.grad:  # else it is no leaf: nothing changes
+            x.grad = True
+            self.leaf = x
+            self.hold(x)
+
+    def hold_outside(self, *tensors: Tensor) -> None:
+        """Who calls the model refers to ``tensors`` until it has returned, the loss with it."""
+        self.hold(*tensors)
+        self.outside.extend(tensor.root for tensor in tensors)
 
     def cache(self, tensor: Tensor) -> None:
         """``tensor`` stays in the cache after the layer."""
         tensor.cached = True
         self.cached.append(tensor)
 
-    def cached_before(self, name: str, dims: Dims, width: int) -> Tensor:
-        """What the cache holds when the layer begins; it dies after its last use."""
-        made = self.tensor(name, dims, width, origin=HELD_BEFORE)
+    def cached_before(self, name: str, dims: Dims, width: int, *, stays: bool = False) -> Tensor:
+        """What the cache holds when the layer begins; it dies after its last use, or with the pass."""
+        made = self.tensor(name, dims, width, origin=AMBIENT if stays else HELD_BEFORE)
         made.cached = True
         self.replaced.append(made)
         return made

@@ -18,7 +18,7 @@ from memgui.estimator.keeping import keeping_of
 from memgui.estimator.measure import Bag, Bytes, Contents, N
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
 from memgui.estimator.optimizers import OPTIMIZERS
-from memgui.estimator.options import BASES
+from memgui.estimator.options import ADAPTERS, BASES
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
@@ -35,7 +35,7 @@ CLIP = "aten.linalg_vector_norm"
 def base_scheme(scenario: Scenario) -> WeightScheme | None:
     """How a frozen base is packed; what its scheme leaves alone is as the program has it."""
     training = scenario.training
-    if training.method != "lora" or training.base_format not in BASES:
+    if training.method not in ADAPTERS or training.base_format not in BASES:
         return None
     return msgspec.structs.replace(weight_scheme(training.base_format), base="")
 

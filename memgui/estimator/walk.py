@@ -109,7 +109,7 @@ class Walk(Generic[N]):
                 live = m.add(live, self._left_forward(kind), count)
                 live = m.add(live, m.group(kind.shared, sort))
                 index += count
-            if index > 1:
+            if index > 1 and not stack.holds_input_outside:
                 live = m.add(live, embedded, -1)
             # The stack returns: what it alone referred to dies.
             live = m.add(live, m.group(stack.locals, sort), -1)
@@ -207,11 +207,12 @@ class Walk(Generic[N]):
         known = self._known.get((kind, "kept"))
         if known is None:
             m = self.m
+            known = m.nothing()
             if self.checkpointing:
                 first = kind.blocks[0]
-                known = m.add(m.nothing(), m.group(first.input, first.sort_input))
+                if kind.differentiable:
+                    known = m.add(known, m.group(first.input, first.sort_input))
             else:
-                known = m.nothing()
                 for block in kind.blocks:
                     known = m.add(known, m.group(block.kept, block.sort_running))
             self._known[kind, "kept"] = known
@@ -288,6 +289,8 @@ class Walk(Generic[N]):
             for stretch in stack.back:
                 kind, roles, count = stretch
                 index -= count
+                if not kind.differentiable:
+                    continue
                 live = m.add(live, self.kept(kind), -1)
                 yield self._layers(stack, stretch, index + count - 1, -1, live)
                 live = m.add(live, self.kept(kind), 1 - count)

@@ -19,6 +19,8 @@ class Lora(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     rank: int = 16
     target_modules: tuple[str, ...] = ("q_proj", "v_proj")
+    modules_to_save: tuple[str, ...] = ()
+    variant: str = "lora"
     dropout: float = 0.0
     adapter_format: str = "fp32"
 
@@ -48,6 +50,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     outputs_in_step: bool = False
     input_require_grads: bool = True
     kbit_preparation: bool = True
+    virtual_tokens: int = 20
+    frozen_layers: int = 0
     implementation: str = "transformers"
     dropout: float | None = None
     lora: Lora = Lora()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from memgui.estimator.options import Options
 from memgui.estimator.tape import AMBIENT, Dims, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
@@ -64,6 +68,21 @@ class Context:
         """an encoder's states"""
         self.handed: list[Tensor] = []
         """what layers are given beside their input in a way that checkpointing sees"""
+
+    def frozen(self) -> Context:
+        """The same where nothing is trained; what all layers share is shared."""
+        other = copy.copy(self)
+        other.options = self.options._replace(trained="none", lora=None)
+        return other
+
+    @contextmanager
+    def trained(self, as_said: bool) -> Iterator[None]:
+        """Within, the model's own weights are trained as the options say, or not at all."""
+        before = self.options
+        if not as_said:
+            self.options = before._replace(trained="none")
+        yield
+        self.options = before
 
     def given(self, t: Tape, name: str, dims: Dims, width: int) -> Tensor:
         """A tensor that the batch brings to the device."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from memgui.estimator import operators as op
+from memgui.estimator.modules.adapters import adapted, kept, low_rank
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.embedding import tokens
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.reach import alibi, masks
 from memgui.estimator.modules.rotary import tables
@@ -17,21 +19,7 @@ def stem(t: Tape, c: Context) -> Tensor:
     """Token and position embeddings, and the tensors that all layers share."""
     m, o = c.model, c.options
     t.part = t.module = "embedding"
-    ids = c.ids = c.given(t, "token ids", ("b", c.queries), INT64)
-    if o.masked:
-        c.given(t, "attention mask", ("b", c.queries), INT64)
-    narrow = "e" if m.embedding_size else "h"
-    table = c.table = t.parameter("embed_tokens.weight", ("V", narrow), o.width, o.base_trained, "vocabulary")
-    table.tied = m.tie_word_embeddings and table.grad
-    x = op.embedding(t, ids, table, "embedded tokens", ("b", c.queries, narrow))
-    if o.input_leaf and m.embedding_scaling != "buffer":
-        t.make_leaf(x)
-    if m.embedding_scaling != "none":
-        x = op.scale(t, x)
-        if m.embedding_scaling == "buffer":
-            t.buffer("embed_scale", (), o.width)
-            if o.input_leaf:
-                t.make_leaf(x)
+    x = tokens(t, c)
     t.hold(x)  # the model's code refers to its embeddings until all layers are done
     if m.position_embedding == "learned":
         x = _positions(t, c, x)
@@ -97,17 +85,22 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         x = op.linear(t, x, w, None, "narrowed", ("b", c.queries, "e"))
         t.part = "lm_head"
     assert c.table is not None
+    called = c.names["head"]
     if m.tie_word_embeddings:
         w = c.table
     else:
         trained = o.base_trained or (o.training and o.trained == "frozen")
         w = t.parameter("lm_head.weight", c.table.dims, o.width, trained, "vocabulary")
-    tokens = c.queries if o.training else 1
+    if kept(c, called):
+        w = t.parameter("lm_head.modules_to_save", c.table.dims, o.width, True, "vocabulary")
+    tokens = c.queries if o.training or o.whole_logits else 1
     shift = None
     if m.lm_head_bias:
         shift = t.parameter("lm_head.bias", ("V",), o.width, w.grad, "vocabulary")
     t.loss = True
     logits = op.linear(t, x, w, shift, "logits", ("b", tokens, "V"), "mm" if shift is None else "addmm")
+    if adapted(c, called):
+        logits = low_rank(t, c, x, logits, called, "logits", ("V",), c.table.dims[1:], "column")
     t.module = "loss"
     if m.logit_scaling:
         logits = op.scale(t, logits)
@@ -129,7 +122,7 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
 def _loss(t: Tape, c: Context, logits: Tensor) -> Tensor:
     """Cross-entropy of fp32 logits against the labels shifted by one."""
     t.loss = False
-    given = c.labels = c.given(t, "labels", ("b", "s"), INT64)
+    given = c.labels or c.given(t, "labels", ("b", "s"), INT64)
     padded = t.tensor("padded labels", ("b", "s1"), INT64)
     t.run("constant_pad_nd", (given,), (padded,), (), ())
     shifted = t.view(padded, "shifted labels", ("b", "s"))

@@ -9,7 +9,9 @@ module of: NeoX has it beside its embedding.
 from __future__ import annotations
 
 LLAMA: dict[str, str] = {
+    "embedding": "embed_tokens",
     "embedding.dropout": "embedding",
+    "head": "lm_head",
     "attention.q": "q_proj",
     "attention.k": "k_proj",
     "attention.v": "v_proj",
@@ -40,10 +42,11 @@ BERT = {
     "pooler": "dense",
 }
 
-FUSED = {**LLAMA, "attention.qkv": "query_key_value", "attention.o": "dense"}
+FUSED = {**LLAMA, "embedding": "word_embeddings", "attention.qkv": "query_key_value", "attention.o": "dense"}
 FOUR_H = {**FUSED, "mlp.up": "dense_h_to_4h", "mlp.down": "dense_4h_to_h"}
 GPT2 = {
     **LLAMA,
+    "embedding": "wte",
     "attention.qkv": "c_attn",
     "attention.o": "c_proj",
     "mlp.up": "c_fc",
@@ -65,9 +68,15 @@ BART = {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"}
 NAMES: dict[str, dict[str, str]] = {
     "gpt2": GPT2,
     "gpt_bigcode": GPT2,
-    "gpt_neo": {**LLAMA, "attention.o": "out_proj", "mlp.up": "c_fc", "mlp.down": "c_proj"},
-    "gptj": {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc_in", "mlp.down": "fc_out"},
-    "gpt_neox": {**FOUR_H, "embedding.dropout": "model"},
+    "gpt_neo": {
+        **LLAMA,
+        "embedding": "wte",
+        "attention.o": "out_proj",
+        "mlp.up": "c_fc",
+        "mlp.down": "c_proj",
+    },
+    "gptj": {**LLAMA, "embedding": "wte", "attention.o": "out_proj", "mlp.up": "fc_in", "mlp.down": "fc_out"},
+    "gpt_neox": {**FOUR_H, "embedding": "embed_in", "embedding.dropout": "model", "head": "embed_out"},
     "bloom": FOUR_H,
     "falcon": FOUR_H,
     "bart": BART,
@@ -81,8 +90,8 @@ NAMES: dict[str, dict[str, str]] = {
     "vit": BART,
     "whisper": BART,
     "roberta": BERT,
-    "mpt": {**LLAMA, "attention.qkv": "Wqkv", "attention.o": "out_proj"},
-    "dbrx": {**LLAMA, "attention.qkv": "Wqkv", "attention.o": "out_proj"},
+    "mpt": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
+    "dbrx": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "opt": {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"},
     "phi": {**LLAMA, "attention.o": "dense", "mlp.up": "fc1", "mlp.down": "fc2"},
     "starcoder2": {**LLAMA, "embedding.dropout": "model", "mlp.up": "c_fc", "mlp.down": "c_proj"},

@@ -8,8 +8,8 @@ is a new weight, as big as all experts, which autograd keeps.
 from __future__ import annotations
 
 from memgui.estimator import operators as op
+from memgui.estimator.modules.adapters import adapted
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.projection import adapted
 from memgui.estimator.options import WIDTHS
 from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
 

@@ -13,12 +13,20 @@ METHOD: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Method"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "What is trained: every weight, low-rank adapters beside a frozen base, or the head alone.",
+            "What is trained: every weight, adapters beside a frozen base, or the head alone.",
         ),
         section="workload",
         choices=(
             Choice("full", QT_TRANSLATE_NOOP("fields", "Full fine-tuning")),
             Choice("lora", QT_TRANSLATE_NOOP("fields", "LoRA")),
+            Choice(
+                "ia3", QT_TRANSLATE_NOOP("fields", "(IA)³"), QT_TRANSLATE_NOOP("fields", "scaling vectors")
+            ),
+            Choice(
+                "prompt",
+                QT_TRANSLATE_NOOP("fields", "Prompt tuning"),
+                QT_TRANSLATE_NOOP("fields", "virtual tokens"),
+            ),
             Choice(
                 "frozen", QT_TRANSLATE_NOOP("fields", "Head only"), QT_TRANSLATE_NOOP("fields", "frozen body")
             ),
@@ -63,6 +71,53 @@ METHOD: tuple[Field, ...] = (
         applies=when.lora,
     ),
     Field(
+        "training.lora.variant",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Variant"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "How the adapter is built: DoRA computes the norms of the adapted weight in every layer, "
+            "LoRA-FA and MiCA train one of the two matrices only.",
+        ),
+        section="workload",
+        choices=(
+            Choice("lora", QT_TRANSLATE_NOOP("fields", "LoRA")),
+            Choice(
+                "rslora", QT_TRANSLATE_NOOP("fields", "rsLoRA"), QT_TRANSLATE_NOOP("fields", "same memory")
+            ),
+            Choice(
+                "dora",
+                QT_TRANSLATE_NOOP("fields", "DoRA"),
+                QT_TRANSLATE_NOOP("fields", "direction and magnitude"),
+            ),
+            Choice(
+                "lora_fa",
+                QT_TRANSLATE_NOOP("fields", "LoRA-FA"),
+                QT_TRANSLATE_NOOP("fields", "A stays frozen"),
+            ),
+            Choice(
+                "mica", QT_TRANSLATE_NOOP("fields", "MiCA"), QT_TRANSLATE_NOOP("fields", "B stays frozen")
+            ),
+        ),
+        advanced=True,
+        applies=when.lora,
+    ),
+    Field(
+        "training.lora.modules_to_save",
+        Kind.CHOICES,
+        QT_TRANSLATE_NOOP("fields", "Trained whole"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Embedding and head that are trained as copies of their own beside the adapters, as new "
+            "tokens need (modules_to_save).",
+        ),
+        section="workload",
+        choices=(Choice("embed_tokens", "embed_tokens"), Choice("lm_head", "lm_head")),
+        open_choices=True,
+        advanced=True,
+        applies=when.lora,
+    ),
+    Field(
         "training.lora.dropout",
         Kind.RATIO,
         QT_TRANSLATE_NOOP("fields", "Adapter dropout"),
@@ -75,6 +130,38 @@ METHOD: tuple[Field, ...] = (
         usual_maximum=0.5,
         advanced=True,
         applies=when.lora,
+    ),
+    Field(
+        "training.virtual_tokens",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Virtual tokens"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Trained vectors in front of every sequence; they go through all layers."
+        ),
+        section="workload",
+        unit=QT_TRANSLATE_NOOP("fields", "tokens"),
+        minimum=1,
+        maximum=1_000_000,
+        usual_maximum=1024,
+        log_scale=True,
+        applies=when.prompt,
+    ),
+    Field(
+        "training.frozen_layers",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Frozen layers"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "How many of the first layers stay frozen, the embedding with them: they keep nothing for the "
+            "backward pass.",
+        ),
+        section="workload",
+        unit=QT_TRANSLATE_NOOP("fields", "layers"),
+        minimum=0,
+        maximum=1_000_000,
+        usual_maximum=1024,
+        advanced=True,
+        applies=when.full,
     ),
 )
 """What is trained."""
@@ -96,7 +183,7 @@ FORMATS: tuple[Field, ...] = (
             Choice("fp4", "FP4", "bitsandbytes"),
             Choice("fp4_dq", QT_TRANSLATE_NOOP("fields", "FP4, double quantised"), "bitsandbytes"),
         ),
-        applies=when.lora,
+        applies=when.adapters,
     ),
     Field(
         "training.kbit_preparation",
@@ -134,13 +221,15 @@ FORMATS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Input gradients"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "enable_input_require_grads(): the embeddings' output needs a gradient, as adapters with "
-            "re-entrant checkpoints require; it and its gradient stay until the loss is let go.",
+            "enable_input_require_grads(): the embeddings' output needs a gradient although they are frozen, "
+            "as Transformers 5 asks for with checkpoints; it and its gradient stay until the loss is let go.",
         ),
         section="workload",
         advanced=True,
-        applies=when.lora_and_checkpoints,
-        why_not=QT_TRANSLATE_NOOP("fields", "Matters for adapters with activation checkpointing."),
+        applies=when.frozen_input,
+        why_not=QT_TRANSLATE_NOOP(
+            "fields", "Matters where a frozen embedding stands before checkpointed layers."
+        ),
     ),
 )
 """How base and adapters are stored."""

@@ -40,14 +40,31 @@ def lora(scenario: Scenario) -> bool:
     return training(scenario) and scenario.training.method == "lora"
 
 
+def adapters(scenario: Scenario) -> bool:
+    """Whether something is trained beside a frozen base."""
+    return training(scenario) and scenario.training.method in ("lora", "ia3", "prompt")
+
+
+def prompt(scenario: Scenario) -> bool:
+    """Whether virtual tokens are trained."""
+    return training(scenario) and scenario.training.method == "prompt"
+
+
+def full(scenario: Scenario) -> bool:
+    """Whether the model's own weights are trained, in detail."""
+    return detailed(scenario) and scenario.training.method == "full"
+
+
 def packed_base(scenario: Scenario) -> bool:
     """Whether adapters are trained beside a quantised base."""
-    return lora(scenario) and scenario.training.base_format not in ("bf16", "fp16", "fp32")
+    return adapters(scenario) and scenario.training.base_format not in ("bf16", "fp16", "fp32")
 
 
-def lora_and_checkpoints(scenario: Scenario) -> bool:
-    """Whether adapters are trained with activation checkpointing."""
-    return lora(scenario) and scenario.training.activation_checkpointing != "none"
+def frozen_input(scenario: Scenario) -> bool:
+    """Whether a frozen embedding stands before checkpointed layers."""
+    settings = scenario.training
+    frozen = settings.method != "full" or settings.frozen_layers > 0
+    return detailed(scenario) and frozen and settings.activation_checkpointing != "none"
 
 
 def sdpa(scenario: Scenario) -> bool:

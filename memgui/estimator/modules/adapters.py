@@ -1,0 +1,194 @@
+"""Adapters beside frozen layers, as PEFT 0.21 writes them: low-rank, weight-decomposed, (IA)³.
+
+Low-rank adapters attach to layers by name, (IA)³ to keys, values and the feed-forward's last layer.
+Widths are tuples of factors, as in :mod:`memgui.estimator.modules.projection`.
+"""
+
+from __future__ import annotations
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.context import Context
+from memgui.estimator.options import WIDTHS
+from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
+
+FP32 = 4
+
+
+def adapted(c: Context, called: str) -> bool:
+    """Whether the scenario's low-rank adapters go on layers of this name."""
+    lora = c.options.lora
+    if lora is None:
+        return False
+    everywhere = "all-linear" in lora.target_modules and called not in (
+        c.names["embedding"],
+        c.names["head"],
+    )
+    return everywhere or called in lora.target_modules
+
+
+def kept(c: Context, called: str) -> bool:
+    """Whether the layer of this name is trained as a copy of its own (``modules_to_save``)."""
+    lora = c.options.lora
+    return lora is not None and called in lora.modules_to_save
+
+
+def low_rank(
+    t: Tape, c: Context, x: Tensor, base: Tensor, called: str, name: str, out: Dims, wide: Dims, cut: str
+) -> Tensor:
+    """``base + scaling * B(A(dropout(x)))``.
+
+    Beside a bitsandbytes layer PEFT copies the 4-bit result first, leaves casts to autocast where that
+    is on, and casts its own result before the sum; else after it.
+    """
+    o, lora = c.options, c.options.lora
+    assert lora is not None
+    rows = x.dims[: len(x.dims) - len(wide)]
+    packed = o.base in ("4bit", "int8")
+    if o.base == "4bit":
+        base = op.clone(t, base)
+    part, t.part = t.part, "adapter"
+    width = WIDTHS[lora.adapter_format]
+    outward = cut if cut == "column" else ""
+    inward = "row" if cut == "row" else ""
+    down = t.parameter(f"{called}.lora_A", ("r", *wide), width, lora.variant != "lora_fa", inward)
+    up = t.parameter(f"{called}.lora_B", (*out, "r"), width, lora.variant != "mica", outward)
+    own = x if packed and t.autocast else op.cast(t, x, width)
+    dropped = op.dropout(t, own, lora.dropout)
+    dims = (*rows, *out)
+    if lora.variant == "dora":
+        total = _decomposed(t, c, dropped, base, down, up, called, name, (out, wide), dropped is own)
+        if packed and t.autocast:
+            t.part = part
+            return total
+    else:
+        inner = op.linear(t, dropped, down, None, "adapter, inner", (*rows, "r"))
+        outer = op.scale(t, op.linear(t, inner, up, None, "adapter, outer", dims))
+        if packed and not t.autocast:
+            outer = op.cast(t, outer, base.width)
+        total = op.add(t, base, outer, name)
+        t.use(dropped)
+        if packed:
+            t.part = part
+            return total
+    result = op.cast(t, total, base.width)
+    t.use(total)
+    t.part = part
+    return result
+
+
+def _decomposed(
+    t: Tape,
+    c: Context,
+    x: Tensor,
+    base: Tensor,
+    down: Parameter,
+    up: Parameter,
+    called: str,
+    name: str,
+    shape: tuple[Dims, Dims],
+    reuses_base: bool,
+) -> Tensor:
+    """DoRA: the norms of ``W + scaling * B @ A`` are computed anew, by sending an identity through A and B.
+
+    All of that is alive until the adapter returns.  With dropout the base's product is computed again
+    from the dropped input and a copy of the weight, which autograd then keeps.
+    """
+    out, wide = shape
+    width = x.width
+    dims = (*x.dims[: len(x.dims) - len(wide)], *out)
+    magnitude = t.parameter(f"{called}.lora_magnitude_vector", out, down.width)
+    identity = t.tensor("identity", (*wide, *wide), down.width)
+    t.run("eye", (), (identity,), (), ())
+    half = t.autocast or down.width
+    seen = op.cast(t, identity, half)
+    through = t.tensor("A of identity", (*wide, "r"), half)
+    t.run("mm", (seen, down), (through,), (), ())
+    product = t.tensor("B @ A", (*wide, *out), half)
+    t.run("mm", (through, up), (product,), (), ())
+    update = op.cast(t, product, width)
+    weight = _unpacked(t, c, (*out, *wide), width)
+    scaled = op.scale(t, update)
+    total = t.tensor("weight and update", (*out, *wide), width)
+    t.run("add", (weight, scaled) if weight is not None else (scaled,), (total,), (), ())
+    norms = t.tensor("column norms", out, width)
+    t.run("linalg_vector_norm", (total,), (norms,), (), ())
+    ratio = t.tensor("magnitude / norm", out, max(width, magnitude.width), True)
+    t.record("div", (magnitude, norms), ratio, (norms,), ((magnitude, NEW),))
+    inner = op.linear(t, x, down, None, "adapter, inner", (*dims[: len(dims) - len(out)], "r"))
+    outer = op.linear(t, inner, up, None, "adapter, outer", dims)
+    again = base
+    if not reuses_base:
+        again = t.tensor("base, dropped", dims, t.autocast or width, x.grad)
+        copies = (weight,) if weight is not None else ()
+        t.record("mm", (x, *copies), again, copies, ((x, NEW),))
+    less = op.shift(t, ratio)
+    straight = op.mul(t, again, less, "base, rescaled", dims)
+    crossed = op.scale(t, op.mul(t, outer, ratio, "adapter, rescaled", dims))
+    extra = op.add(t, straight, crossed, name)
+    t.use(x, identity, seen, through, product, update, outer, *((weight,) if weight is not None else ()))
+    result = op.add(t, base, extra, name)
+    t.use(extra)
+    return result
+
+
+def _unpacked(t: Tape, c: Context, dims: Dims, width: int) -> Tensor | None:
+    """The base's weight in ``width``: nothing new where it has that width already."""
+    o = c.options
+    if not o.base and o.width == width:
+        return None
+    weight = t.tensor("weight, copied", dims, 2 if o.base else width)
+    t.run("dequantize" if o.base else "_to_copy", (), (weight,), (), ())
+    return op.cast(t, weight, width)
+
+
+SCALED_AFTER = ("attention.k", "attention.v", "attention.qkv")
+"""Layers whose results (IA)³ scales."""
+
+SCALED_BEFORE = ("mlp.down",)
+"""Layers whose inputs (IA)³ scales."""
+
+
+def scaled_input(t: Tape, c: Context, x: Tensor, role: str, called: str, wide: Dims) -> Tensor:
+    """(IA)³ before a linear layer: ``(x.to(fp32) * l).to(dtype)``."""
+    if c.options.trained != "ia3" or role not in SCALED_BEFORE:
+        return x
+    part, t.part = t.part, "adapter"
+    factor = op.scale(t, t.parameter(f"{called}.ia3_l", wide, FP32))
+    own = op.cast(t, x, FP32)
+    scaled = op.mul(t, own, factor, x.name, x.dims)
+    y = op.cast(t, scaled, x.width)
+    t.part = part
+    t.use(own)
+    return y
+
+
+def scaled_output(t: Tape, c: Context, y: Tensor, role: str, called: str, out: Dims) -> Tensor:
+    """(IA)³ after a linear layer: ``(y * l).to(dtype)``."""
+    if c.options.trained != "ia3" or role not in SCALED_AFTER:
+        return y
+    part, t.part = t.part, "adapter"
+    factor = op.scale(t, t.parameter(f"{called}.ia3_l", out, FP32))
+    scaled = op.mul(t, y, factor, y.name, y.dims)
+    result = op.cast(t, scaled, y.width)
+    t.use(scaled)
+    t.part = part
+    return result
+
+
+def embedded(t: Tape, c: Context, ids: Tensor, base: Tensor, called: str, narrow: str) -> Tensor:
+    """``base + scaling * (A.T[ids] @ B.T)``: a low-rank adapter on an embedding."""
+    lora = c.options.lora
+    assert lora is not None
+    part, t.part = t.part, "adapter"
+    width = WIDTHS[lora.adapter_format]
+    table = t.parameter(
+        f"{called}.lora_embedding_A", ("r", "V"), width, lora.variant != "lora_fa", "vocabulary"
+    )
+    up = t.parameter(f"{called}.lora_embedding_B", (narrow, "r"), width, lora.variant != "mica")
+    inner = op.embedding(t, ids, table, "adapter, inner", (*ids.dims, "r"))
+    outer = op.scale(t, op.linear(t, inner, up, None, "adapter, outer", base.dims))
+    total = op.add(t, base, outer, base.name)
+    result = op.cast(t, total, base.width)
+    t.use(total)
+    t.part = part
+    return result

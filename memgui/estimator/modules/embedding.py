@@ -1,0 +1,62 @@
+"""What becomes of token ids before the layers: the embedding, its adapters, prompts put in front."""
+
+from __future__ import annotations
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.adapters import adapted, embedded, kept
+from memgui.estimator.modules.context import Context
+from memgui.estimator.tape import NEW, Tape, Tensor
+
+INT64 = 8
+FP32 = 4
+
+
+def tokens(t: Tape, c: Context) -> Tensor:
+    """Embedded tokens, ``c.table`` and ``c.ids`` made on the way."""
+    m, o = c.model, c.options
+    given = "s0" if o.trained == "prompt" else c.queries
+    ids = c.ids = c.given(t, "token ids", ("b", given), INT64)
+    if o.masked:
+        c.given(t, "attention mask", ("b", given), INT64)
+    narrow = "e" if m.embedding_size else "h"
+    called = c.names["embedding"]
+    table = c.table = t.parameter(f"{called}.weight", ("V", narrow), o.width, o.base_trained, "vocabulary")
+    table.tied = m.tie_word_embeddings and table.grad
+    used = table
+    if kept(c, called):
+        used = t.parameter(f"{called}.modules_to_save", table.dims, o.width, True, "vocabulary")
+    x = op.embedding(t, ids, used, "embedded tokens", ("b", given, narrow))
+    if adapted(c, called):
+        x = embedded(t, c, ids, x, called, narrow)
+    if o.input_leaf and m.embedding_scaling != "buffer":
+        t.make_leaf(x)
+    if m.embedding_scaling != "none":
+        x = op.scale(t, x)
+        if m.embedding_scaling == "buffer":
+            t.buffer("embed_scale", (), o.width)
+            if o.input_leaf:
+                t.make_leaf(x)
+    return _after_prompt(t, c, x, narrow) if o.trained == "prompt" else x
+
+
+def _after_prompt(t: Tape, c: Context, x: Tensor, narrow: str) -> Tensor:
+    """Prompt tuning: prompts in front of the tokens, labels that are ignored in front of those given.
+
+    PEFT's own forward refers to all of these until the loss is there.
+    """
+    given = c.given(t, "labels", ("b", "s0"), INT64)
+    ignored = t.tensor("labels of the prompt", ("b", "v"), INT64)
+    t.run("full", (), (ignored,), (), ())
+    c.labels = t.tensor("labels", ("b", "s"), INT64)
+    t.run("cat", (ignored, given), (c.labels,), (), ())
+    t.hold_outside(ignored, c.labels)
+    t.part = "adapter"
+    where = t.tensor("prompt ids", ("b", "v"), INT64)
+    t.run("_to_copy", (), (where,), (), ())
+    w = t.parameter("prompt_embeddings.weight", ("v", narrow), FP32)
+    prompts = op.cast(t, op.embedding(t, where, w, "prompts", ("b", "v", narrow)), x.width)
+    t.part = "embedding"
+    both = t.tensor("embedded tokens", ("b", c.queries, narrow), x.width, True)
+    t.record("cat", (prompts, x), both, (), tuple((one, NEW) for one in (prompts, x) if one.grad))
+    t.hold_outside(prompts, both)
+    return both
