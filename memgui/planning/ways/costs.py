@@ -51,7 +51,12 @@ SMALL_UPDATES = _say(QT_TRANSLATE_NOOP("ways", "Weights lose digits: small updat
 _FREE = Cost(Disturbance.NONE, (NOTHING, SAME))
 _KERNELS = Cost(Disturbance.NONE, (NOTHING, ROUNDING))
 
-_RETUNE = Cost(Disturbance.TUNING, (TUNE,))
+_USUAL_OPTIMIZERS = ("adamw_8bit", "adafactor", "lion", "paged_adamw", "paged_adamw_8bit")
+"""Of the optimizers that cost alike those that people take, so that they are named before their like."""
+
+_AS_IT_GOES = _say(QT_TRANSLATE_NOOP("ways", "Gradients are used up at once: no clipping, no accumulation."))
+_IN_BACKWARD = Cost(Disturbance.TUNING, (TUNE, _AS_IT_GOES), 3)
+_RISK = _say(QT_TRANSLATE_NOOP("ways", "Small risk to convergence."))
 _SGD = Cost(
     Disturbance.TUNING,
     (TUNE, _say(QT_TRANSLATE_NOOP("ways", "Transformers usually train worse with it."))),
@@ -82,6 +87,16 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("training.keep_outputs", False): Cost(
         Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "One line of the training loop changes.")), SAME)
     ),
+    ("training.outputs_in_step", False): Cost(
+        Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "One line of the training loop changes.")), SAME)
+    ),
+    ("training.wide_embedding_states", False): Cost(
+        Disturbance.ACCURACY, (_say(QT_TRANSLATE_NOOP("ways", "States of embeddings are rounded too.")),)
+    ),
+    ("training.kbit_preparation", False): Cost(
+        Disturbance.ACCURACY,
+        (_say(QT_TRANSLATE_NOOP("ways", "Norms, embeddings and head stay in 16 bits.")),),
+    ),
     ("training.use_cache", False): _FREE,
     ("training.zero_grad_set_to_none", True): _FREE,
     ("inference.cache_implementation", "dynamic"): _FREE,
@@ -111,6 +126,8 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("training.precision", "fp16_master"): Cost(Disturbance.ACCURACY, (_MASTER, _OVERFLOW), 1),
     ("training.precision", "bf16"): Cost(Disturbance.TUNING, (SMALL_UPDATES,)),
     ("training.precision", "fp16"): Cost(Disturbance.TUNING, (SMALL_UPDATES, _OVERFLOW), 1),
+    ("training.optimizer", "lomo"): _IN_BACKWARD,
+    ("training.optimizer", "adalomo"): _IN_BACKWARD,
     ("training.optimizer", "sgd"): _SGD,
     ("training.optimizer", "sgd_momentum"): _SGD,
     ("parallelism.sharding", "zero1"): Cost(
@@ -133,7 +150,6 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
 _PATHS: Mapping[str, Cost] = {
     "training.activation_checkpointing": Cost(Disturbance.SLOWER, (_RERUN, SAME)),
     "training.sdpa_backend": _KERNELS,
-    "training.optimizer": _RETUNE,
     "training.precision": Cost(Disturbance.ACCURACY, (SMALL_UPDATES,), 1),
     "training.method": Cost(
         Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Fewer weights are trained; may learn less.")),), 2
@@ -151,6 +167,10 @@ _PATHS: Mapping[str, Cost] = {
         Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Fewer adapters can learn less.")),)
     ),
     "training.lora.adapter_format": Cost(Disturbance.ACCURACY, (SMALL_UPDATES,)),
+    "training.lora.variant": Cost(
+        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The adapters learn in another way.")),)
+    ),
+    "training.state_format": Cost(Disturbance.ACCURACY, (_RISK,), 2),
     "training.sequence_length": Cost(
         Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Longer texts are cut or split.")),)
     ),
@@ -235,11 +255,11 @@ def cost_of(change: Change, after: Estimate) -> Cost:
     if found is not None:
         return found
     field = BY_PATH[path]
-    if path.endswith("_format") and isinstance(new, str) and path != "training.lora.adapter_format":
+    if path.endswith("_format") and isinstance(new, str) and path not in _PATHS:
         return _rounded(new)
-    if path == "training.optimizer" and any(part in str(new) for part in ("8bit", "4bit", "int8", "fp8")):
-        return _small_states(str(new))
-    if "offload" in path or "offload" in str(new) or str(new).startswith("paged"):
+    if path == "training.optimizer":
+        return _other_optimizer(str(new))
+    if "offload" in path or "offload" in str(new):
         return Cost(Disturbance.SLOWER, (_MOVES, SAME), 2)
     if path in _PATHS:
         return _PATHS[path]
@@ -292,9 +312,18 @@ def _fewer_weights(after: Estimate) -> Cost:
     return Cost(Disturbance.LESS, (said,), 2 if after.scenario.training.method == "lora" else 3)
 
 
-def _small_states(name: str) -> Cost:
-    said = (_say(QT_TRANSLATE_NOOP("ways", "Small risk to convergence.")), PACKAGE)
-    return Cost(Disturbance.ACCURACY, said, 1 if name.startswith("paged") else 0)
+def _other_optimizer(name: str) -> Cost:
+    """The cost of an optimizer by its name: paged, of few bits, or with settings of its own."""
+    rest = 0 if name in _USUAL_OPTIMIZERS else 1
+    narrow = any(part in name for part in ("8bit", "4bit", "int8", "fp8"))
+    if name.startswith("paged"):
+        sentences = (_MOVES, _RISK) if narrow else (_MOVES, SAME)
+        return Cost(Disturbance.ACCURACY if narrow else Disturbance.SLOWER, sentences, 2)
+    if narrow and name.startswith("adamw"):
+        return Cost(Disturbance.ACCURACY, (_RISK, PACKAGE), rest)
+    if narrow:
+        return Cost(Disturbance.TUNING, (TUNE, _RISK), rest)
+    return Cost(Disturbance.TUNING, (TUNE,), rest)
 
 
 def bits_of(name: str) -> float | None:

@@ -27,6 +27,9 @@ NEAREST = 3
 
 MOST_PAIRS = 24
 
+GENTLE_PAIRS = 3
+"""With as many pairs that fit, no pairs are looked for that disturb more."""
+
 _KINDS = ("fits", "tight", "does_not_fit")
 
 
@@ -180,22 +183,19 @@ def _pairs(
 ) -> tuple[Way, ...]:
     """Two changes that together reach what neither does; the second may only make sense after the first.
 
-    Two whose savings ``alone`` add up to less than half of what is lacking are not asked about: a
-    second change may save more after the first, where it was not at the peak before, but not that much.
+    ``alone`` are all single changes that help, by their keys.
     """
-    lacking = base.low_bytes - base.verdict.capacity_bytes
     seen: set[Scenario] = set()
     found: list[Way] = []
-    for first in firsts:
-        taken = {one.path for one in first.changes}
+    for first in sorted(firsts, key=lambda way: way.order[1:]):
+        gentler = [way for way in found if way.kind == "fits" and way.disturbance < first.disturbance]
+        if len(gentler) >= GENTLE_PAIRS:
+            break
         for rule in rules:
             for proposal in rule(first.scenario, means):
-                if taken & {one.path for one in proposal.changes}:
+                if rule not in REACHING and _is_hopeless(base, first, proposal, alone):
                     continue
-                known = alone.get(key_of(proposal.changes))
-                if known is not None and (
-                    known.kind == "fits" or 2 * (first.gain(base) + known.gain(base)) < lacking
-                ):
+                if {one.path for one in first.changes} & {one.path for one in proposal.changes}:
                     continue
                 changed = apply(first.scenario, proposal.changes)
                 if changed in seen:
@@ -212,6 +212,22 @@ def _pairs(
         if way.kind == found[0].kind:
             kept.setdefault(_alike(way), way)
     return tuple(kept.values())[:MOST_PAIRS]
+
+
+def _is_hopeless(base: Estimate, first: Way, second: Proposal, alone: Mapping[str, Way]) -> bool:
+    """Whether a second change needs no asking: it is enough alone, or both are far from enough.
+
+    After the first change the second may save more than alone, where it was not at the peak before;
+    so they are given up only where alone they add up to less than half of what is lacking.  What the
+    second does is not known where its field had no effect before.
+    """
+    known = alone.get(key_of(second.changes))
+    if known is None and not all(BY_PATH[one.path].applies(base.scenario) for one in second.changes):
+        return False
+    if known is not None and known.kind == "fits":
+        return True
+    gains = first.gain(base) + (known.gain(base) if known is not None else 0)
+    return 2 * gains < base.low_bytes - base.verdict.capacity_bytes
 
 
 def _alike(way: Way) -> frozenset[object]:

@@ -45,8 +45,7 @@ _SECTIONS = ("workload", "precision", "engine", "parallelism")
 _NOT_A_WAY = frozenset(
     {
         "inference.engine",  # another program
-        "inference.transformers_version",
-        "inference.vllm_version",
+        "training.input_require_grads",  # without it adapters may get no gradient
         "inference.kv_cache_format_v",  # goes with that of the keys
         "training.method",  # has a rule of its own
         "training.sdpa_backend",  # PyTorch's own choice is proposed, no other is forced
@@ -65,7 +64,9 @@ def _is_enough(scenario: Scenario, changes: tuple[Change, ...], means: Means) ->
 def choices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     """Every other value of every choice and switch that matters here."""
     for one in FIELDS:
-        if one.section not in _SECTIONS or one.path in _NOT_A_WAY or not one.applies(scenario):
+        if one.section not in _SECTIONS or one.path in _NOT_A_WAY or one.path.endswith("_version"):
+            continue
+        if not one.applies(scenario):
             continue
         if one.kind is Kind.FLAG:
             yield Proposal((change(scenario, one.path, not get(scenario, one.path)),))
