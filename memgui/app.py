@@ -39,7 +39,7 @@ from memgui.gui.crash import CrashGuard
 from memgui.gui.main_window import MainWindow
 from memgui.gui.theme import Theme
 from memgui.presets.paths import AppPaths
-from memgui.presets.session import Recovery, Session, SessionKeeper
+from memgui.presets.session import Pinned, Recovery, Session, SessionKeeper
 from memgui.presets.settings import SettingsStore
 from memgui.spec import QT_TRANSLATE_NOOP, Message
 
@@ -101,15 +101,18 @@ class Program(QObject):
         from memgui.catalog import Catalog
         from memgui.document.jobs import Jobs
         from memgui.document.library import Library
+        from memgui.document.pins import Pins
         from memgui.gui.context import AppContext
         from memgui.presets.store import PresetStore
 
         catalog, jobs = Catalog(), Jobs(self)
         library = Library(self.document, catalog, PresetStore(self.paths), self._settings, jobs, self)
+        pins = Pins(self.document, jobs, self)
         session = self._recovery.session
         if session is not None:
             library.remember_seen(session.preset, session.digest)
-        return AppContext(self.paths, catalog, self.document, library, self.selection, self.view, jobs)
+            pins.restore((pin.name, pin.scenario) for pin in session.pinned)
+        return AppContext(self.paths, catalog, self.document, library, self.selection, self.view, jobs, pins)
 
     def furnish(self) -> None:
         """Put everything around the picture into the window."""
@@ -122,6 +125,7 @@ class Program(QObject):
         QApplication.setWindowIcon(QIcon(str(_resources.root() / "desktop" / "memgui.svg")))
         library = self.context.library
         self.interior = Interior(self.window, self.context)
+        self.context.pins.changed.connect(self.autosave.look_again)
         self.autosave.failed.connect(lambda message: library.told.emit(Notice(message, "warning")))
         for notice in tuple(self._early):
             self.interior.notices.show_notice(notice)
@@ -180,7 +184,13 @@ class Program(QObject):
             name=state.name,
             preset=state.preset,
             digest=self._seen(state.preset),
+            pinned=self._pinned(),
         )
+
+    def _pinned(self) -> tuple[Pinned, ...]:
+        if "context" in self.__dict__:
+            return tuple(Pinned(pin.name, pin.scenario) for pin in self.context.pins.all)
+        return self._recovery.session.pinned if self._recovery.session is not None else ()
 
     def _seen(self, preset: str) -> str:
         if "context" in self.__dict__:

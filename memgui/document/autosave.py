@@ -41,6 +41,11 @@ class Autosave(QObject):
         self._timer.timeout.connect(self.flush)
         document.changed.connect(self._timer.start)
 
+    def look_again(self) -> None:
+        """Something beside the document's state is to be kept too."""
+        self._written = None
+        self._timer.start()
+
     def flush(self) -> None:
         """Write now what is not written yet."""
         self._timer.stop()

@@ -34,6 +34,8 @@ class Actions(QObject):
         window.addActions([self.undo, self.redo])
         self.find_field = self._add(self.tr("&Find a field"), "/")
         self.find_device = self._add(self.tr("Choose a &device…"), "Ctrl+L")
+        self.pin = self._add(self.tr("Pin &baseline"), "Ctrl+D", checkable=True)
+        self.add_pin = self._add(self.tr("Add to the &comparison"), "Ctrl+Shift+D")
         self.copy_verdict = self._add(self.tr("Copy the &verdict"))
         self.copy_markdown = self._add(self.tr("Copy as &Markdown"), "Ctrl+Shift+C")
         self.copy_csv = self._add(self.tr("Copy as &CSV"))

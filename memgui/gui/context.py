@@ -8,6 +8,7 @@ from memgui.catalog import Catalog
 from memgui.document.document import Document
 from memgui.document.jobs import Jobs
 from memgui.document.library import Library
+from memgui.document.pins import Pins
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.presets.paths import AppPaths
@@ -23,3 +24,4 @@ class AppContext(msgspec.Struct, frozen=True):
     selection: Selection
     view: ViewSettings
     jobs: Jobs
+    pins: Pins

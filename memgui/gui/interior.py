@@ -22,6 +22,7 @@ from memgui.gui.main_window import MainWindow
 from memgui.gui.menus import fill_menus
 from memgui.gui.numbers import Numbers
 from memgui.gui.pages import Pages
+from memgui.gui.pinning import Pinning
 from memgui.gui.presets_dock import PresetsDock
 from memgui.gui.tabs import Tabs
 from memgui.gui.theme import Look, menu_sheet
@@ -46,6 +47,7 @@ class Interior(QObject):
         self.toolbar = Toolbar(self.actions, context.view, window)
         devices = device_search(context.catalog, lambda: Numbers.of(context.view.view))
         self.form = Form(context.document, context.selection, context.view, devices, window)
+        self.pinning = Pinning(context, self.actions, window)
         self.tabs = Tabs(window)
         self._limits = Limits(context.document, context.jobs, self)
         self._limits.changed.connect(self.form.set_limits)
@@ -112,6 +114,7 @@ class Interior(QObject):
         context.document.result.connect(self._speak_later)
         context.view.changed.connect(self._view_changed)
         context.selection.activated.connect(lambda path: self.tabs.show_tab("why"))
+        window.verdict.compare_requested.connect(lambda: self.tabs.show_tab("compare"))
         window.verdict.more_requested.connect(lambda: self.tabs.show_tab("ways"))
         self.toolbar.model.set_result(context.document.last_result)
 

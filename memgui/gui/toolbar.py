@@ -48,6 +48,8 @@ class Toolbar(QWidget):
         ):
             row.addWidget(self._button(icon, text, action))
         row.addWidget(_Rule(self))
+        self.pin = self._button("pin", self.tr("Pin baseline"), actions.pin)
+        row.addWidget(self.pin)
         self.copy = ToolButton("copy", self.tr("Copy"), self)
         menu = QMenu(self.copy)
         for action in (actions.copy_verdict, actions.copy_markdown, actions.copy_csv, actions.copy_share):
@@ -101,7 +103,7 @@ class Toolbar(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         wide = self.width() >= Look.of(self).px(WIDE)
-        for button in (self.open, self.save, self.copy):
+        for button in (self.open, self.save, self.pin, self.copy):
             button.set_wide(wide)
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -10,6 +10,7 @@ from memgui.document.document import Document
 from memgui.document.jobs import Jobs
 from memgui.document.library import Library
 from memgui.document.notice import Notice
+from memgui.document.pins import Pins
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
@@ -34,12 +35,13 @@ class House:
         self.library = Library(
             self.document, catalog, PresetStore(paths), SettingsStore(paths.settings), self.jobs
         )
+        self.pins = Pins(self.document, self.jobs)
         self.told: list[Notice] = []
         self.library.told.connect(self.told.append)
         self.selection = Selection()
         self.view = ViewSettings()
         self.context = AppContext(
-            paths, catalog, self.document, self.library, self.selection, self.view, self.jobs
+            paths, catalog, self.document, self.library, self.selection, self.view, self.jobs, self.pins
         )
 
     def window(self) -> MainWindow:

@@ -11,17 +11,20 @@ from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
 from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
+from memgui.estimator.result import Estimate
 from memgui.gui.controls.link import LinkButton
 from memgui.gui.icons import paint_verdict
 from memgui.gui.numbers import Numbers
 from memgui.gui.texts import message_text
 from memgui.gui.theme import Look, Role
+from memgui.gui.tips import two_lines
 from memgui.gui.verdict import sentence
 from memgui.gui.verdict.bar import CapacityBar
 from memgui.gui.verdict.chips import Cell, Chip, ChipRow
 
 HEIGHT = 136
-
+WIDE = 1180
+"""From this width on (13 px body) chips make room for the words about the pin."""
 
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
@@ -33,6 +36,8 @@ class VerdictBand(QWidget):
     """``data`` of the chip or ladder cell that was pressed."""
     more_requested = Signal()
     """All the ways there are, not only those on the chips."""
+    compare_requested = Signal()
+    """More than the one sentence about the pinned set-up."""
 
     def __init__(self, selection: Selection, view: ViewSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,16 +45,23 @@ class VerdictBand(QWidget):
         self._result: Result | None = None
         self._headline = ""
         self._details: tuple[str, str] = ("", "")
+        self._detail = ""
         self._assumptions = LinkButton("", self)
         self._assumptions.hide()
         self._assumptions.clicked.connect(self.show_assumptions)
+        self._pinned: Estimate | None = None
+        self._pinned_name = ""
+        self._versus = LinkButton("", self)
+        self._versus.hide()
+        self._versus.clicked.connect(self.compare_requested)
         self._chips = ChipRow(self)
         self._bar = CapacityBar(selection, view, self)
         self._chips.pressed.connect(self.chip_pressed)
         self._chips.more_requested.connect(self.more_requested)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         view.changed.connect(self._reword)
-        self.setTabOrder(self._assumptions, self._chips)
+        self.setTabOrder(self._assumptions, self._versus)
+        self.setTabOrder(self._versus, self._chips)
 
     @property
     def bar(self) -> CapacityBar:
@@ -84,6 +96,16 @@ class VerdictBand(QWidget):
         self._place()
         self.update()
 
+    def set_pinned(self, estimate: Estimate | None, name: str) -> None:
+        """Say in a few words how far this is from the pinned set-up called ``name``."""
+        self._pinned, self._pinned_name = estimate, name
+        self._reword()
+
+    @property
+    def versus(self) -> LinkButton:
+        """The words about the pinned set-up; they lead to the comparison."""
+        return self._versus
+
     def announce(self) -> None:
         """Have a screen reader say the verdict; called when a gesture has ended."""
         if self._headline and QAccessible.isActive():
@@ -115,12 +137,26 @@ class VerdictBand(QWidget):
         link = sentence.assumptions_text(count) if count else ""
         self._assumptions.setText(link)
         self._assumptions.setVisible(bool(link))
+        self._compare(numbers)
         if (headline, details) != (self._headline, self._details):
             self._headline, self._details = headline, details
             self.setAccessibleName(headline)
             self.setAccessibleDescription(details[0])
         self._place()
         self.update()
+
+    def _compare(self, numbers: Numbers) -> None:
+        result, pinned = self._result, self._pinned
+        if pinned is None or result is None or result.estimate is None:
+            self._versus.setText("")
+            return
+        text = sentence.versus(result.estimate, pinned, numbers)
+        if text != self._versus.text():
+            self._versus.setText(text)
+        name = self._pinned_name
+        self._versus.setAccessibleName(self.tr("{change}, “{name}”").format(change=text, name=name))
+        gap = result.estimate.peak_bytes - pinned.peak_bytes
+        self._versus.setToolTip(two_lines(name, numbers.exact(gap)))
 
     def _kind(self) -> str:
         return sentence.kind_of(self._result) if self._result is not None else "unknown"
@@ -145,27 +181,41 @@ class VerdictBand(QWidget):
         right = self.width() - look.px(16)
         self._chips.setGeometry(start, look.px(11), max(0, right - start), look.px(48))
         self._chips.place()  # a hidden widget is told of its size only when it is shown
-        detail = self._detail_shown(look)
-        at = self._text_left(look) + round(look.width(detail, Role.SMALL)) + look.px(12)
-        self._assumptions.setGeometry(
-            at, look.px(47) - look.px(10), self._assumptions.sizeHint().width(), look.px(20)
-        )
+        self._detail, compared = self._detail_shown(look)
+        at = self._text_left(look) + round(look.width(self._detail, Role.SMALL)) + look.px(12)
+        for link in (self._assumptions, self._versus):
+            width = link.sizeHint().width()
+            link.setGeometry(at, look.px(47) - look.px(10), width, look.px(20))
+            at += width + look.px(12) if link.text() else 0
+        self._versus.setVisible(compared)
 
     def _words_width(self, look: Look) -> float:
-        """What the sentence needs, or the line below it and its link at their shortest."""
-        link = self._assumptions.sizeHint().width() + look.px(12) if self._assumptions.text() else 0
+        """What the sentence needs, or the line below it and its links at their shortest.
+
+        The words about the pin only count in a wide window: elsewhere they stand where chips leave room.
+        """
+        links = [self._assumptions, self._versus] if self.width() >= look.px(WIDE) else [self._assumptions]
         return max(
             look.width(self._headline, Role.VERDICT, 600),
-            look.width(self._details[1], Role.SMALL) + link,
+            look.width(self._details[1], Role.SMALL) + self._links_width(look, *links),
         )
 
-    def _detail_shown(self, look: Look) -> str:
-        """The longer line if it and the link behind it end before the chips."""
+    @staticmethod
+    def _links_width(look: Look, *links: LinkButton) -> int:
+        return sum(link.sizeHint().width() + look.px(12) for link in links if link.text())
+
+    def _detail_shown(self, look: Look) -> tuple[str, bool]:
+        """The longer line or the shorter, and whether the words about the pin end before the chips too."""
         long, short = self._details
         end = self._chips.x() + self._chips.content_left()
-        link = self._assumptions.sizeHint().width() + look.px(24) if self._assumptions.text() else 0
-        room = end - self._text_left(look) - link
-        return long if look.width(long, Role.SMALL) <= room else short
+        room = end - self._text_left(look) - look.px(12)
+        if self._versus.text():
+            links = self._links_width(look, self._assumptions, self._versus)
+            for detail in (long, short):
+                if look.width(detail, Role.SMALL) + links <= room:
+                    return detail, True
+        links = self._links_width(look, self._assumptions)
+        return (long if look.width(long, Role.SMALL) + links <= room else short), False
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
@@ -186,7 +236,7 @@ class VerdictBand(QWidget):
         painter.drawText(QRectF(left, look.px(10), room, look.px(28)), _LEFT, shown)
         painter.setPen(colours.secondary)
         painter.setFont(look.font(Role.SMALL))
-        painter.drawText(QRectF(left, look.px(37), room, look.px(20)), _LEFT, self._detail_shown(look))
+        painter.drawText(QRectF(left, look.px(37), room, look.px(20)), _LEFT, self._detail)
 
 
 class AssumptionsPopup(QFrame):

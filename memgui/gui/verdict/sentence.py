@@ -135,6 +135,16 @@ def gap(estimate: Estimate, numbers: Numbers, short: bool = False) -> str:
     return QCoreApplication.translate("verdict", "{gap} spare").format(gap=figure)
 
 
+def versus(estimate: Estimate, pinned: Estimate, numbers: Numbers) -> str:
+    """``15.7 GiB more than pinned``: the difference of the two totals as they are shown."""
+    gap = numbers.gap(estimate.peak_bytes, pinned.peak_bytes)
+    if estimate.peak_bytes == pinned.peak_bytes:
+        return QCoreApplication.translate("verdict", "As much as pinned")
+    if estimate.peak_bytes > pinned.peak_bytes:
+        return QCoreApplication.translate("verdict", "{gap} more than pinned").format(gap=gap)
+    return QCoreApplication.translate("verdict", "{gap} less than pinned").format(gap=gap)
+
+
 def limit_text(estimate: Estimate, numbers: Numbers) -> str:
     """``Limit 79.2 GiB``."""
     template = QCoreApplication.translate("verdict", "Limit {limit}")
