@@ -198,7 +198,8 @@ class Walk(Generic[N]):
                 known = m.add(known, m.group(copies, block.sort_running))
                 known = m.add(known, m.group(block.pinned, block.sort_pinned))
                 known = m.add(known, m.group(block.cache, block.sort_running))
-                known = m.add(known, m.group(block.replaced, block.sort_running), -1)
+                if not self.program.options.tuples:
+                    known = m.add(known, m.group(block.replaced, block.sort_running), -1)
             self._known[kind, "left"] = known
         return known
 

@@ -28,7 +28,7 @@ def measured(truth: list[dict[str, Any]], subjects: Subjects, catalog: Catalog) 
 def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
     figure = entry["measured"]
     component = (entry.get("extra") or {}).get("component")
-    own = serving.pool_counter(entry) or serving.gguf_counter(entry)
+    own = serving.counter(entry)
     counter = own or of_kind(counter_of(figure["counter"], component, figure["unit"]), entry["kind"])
     gpus = gpu_count(entry)
     table = f"{entry['kind']}/{entry['tier']}/{'one' if gpus == 1 else 'many'}/{counter.table}"

@@ -122,7 +122,8 @@ def cached(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         out = t.tensor(x.name, x.dims, width, x.grad)
         t.record("cat", (x,), out, (), ((x, ALIAS),))
     else:
-        old = t.cached_before(x.name, ("b", "tw1" if limited else c.before, *x.dims[2:]), width)
+        before: Dims = ("b", "tw1" if limited else c.before, *x.dims[2:])
+        old = t.cached_before(x.name, before, width, stays=c.options.tuples)
         out = t.tensor(x.name, ("b", "tw" if limited else c.keys, *x.dims[2:]), width)
         t.record("cat", (x, old), out, (), ())
     out.layout = BY_HEAD

@@ -6,7 +6,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.eager import eager
 from memgui.estimator.modules.heads import batched, every_head
-from memgui.estimator.modules.reach import Reach, converted_mask, is_masked
+from memgui.estimator.modules.reach import FLASH_2, Reach, converted_mask, is_masked
 from memgui.estimator.tape import BY_HEAD, Dims, Tape, Tensor
 
 FP32 = 4
@@ -23,6 +23,8 @@ def attend(
     given = c.masks.get(reach.name) if own_mask is None else own_mask
     if o.attention == "eager":
         return eager(t, c, q, k, v, given)
+    if o.attention == FLASH_2:
+        return _flash_2(t, c, q, k, v)
     masked = is_masked(c, reach)
     sizes = c.sizes.values
     width, value_width = sizes[str(q.dims[-1])], sizes[str(v.dims[-1])]
@@ -53,6 +55,12 @@ def attend(
         mask = converted_mask(t, c, given, o.autocast or q.width, c.rounded(c.keys, 16)) if masked else None
         return op.efficient_attention(t, q, k, v, mask, ("b", "a", c.rounded(c.queries, 32)), dims)
     return _math(t, c, q, k, v, given, together=together, masked=masked)
+
+
+def _flash_2(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The flash-attn package: takes grouped heads as they are; its random state is two numbers of 8 bytes."""
+    y = op.flash_attention(t, q, k, v, ("b", "a", c.queries), (*c.rows, "a", v.dims[-1]), 16)
+    return op.clone(t, y) if q.layout == BY_HEAD else y
 
 
 def choose(

@@ -9,6 +9,8 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
 from memgui.spec.model import ModelSpec
 
+FLASH_2 = "flash_attention_2"
+
 
 class Reach(NamedTuple):
     """``name`` finds the layer's mask and rotary tables; ``rotated``: it has rotary positions at all.
@@ -57,6 +59,8 @@ def reaches(model: ModelSpec) -> dict[str, Reach]:
 def is_masked(c: Context, reach: Reach) -> bool:
     """Whether SDPA is given a mask: one for padding, one for a limit that is reached, one in any case."""
     o = c.options
+    if o.attention == FLASH_2:  # is told a window instead, and padding is taken out before
+        return False
     given = o.masked or c.model.explicit_mask or reach.indexed or c.bias is not None
     return given or (o.windowed and reach.limited)
 
