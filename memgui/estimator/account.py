@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from memgui.estimator.keeping import Keeping
-from memgui.estimator.lifetimes import Gradient
-from memgui.estimator.optimizers import OPTIMIZERS, Kept, Weight
+from memgui.estimator.lifetimes import Consumer, Gradient
+from memgui.estimator.optimizers import OPTIMIZERS, Kept, Step, Trained, Weight
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import stored
@@ -28,15 +28,16 @@ class Account(NamedTuple):
 
     ``weights``, ``buffers``, ``gradients`` and ``states`` list (thing, how often); ``*_bytes`` are
     their sums, ``*_excess`` what the allocator's blocks add to them.  ``paged_bytes``: states in managed
-    memory, which are not in ``states``.  ``doubt_bytes``: what the states take more where an
-    implementation keeps them in fp32.  ``clip_bytes``: clipping takes the norm of each gradient, stacks
-    the norms, and takes theirs.  ``step_things`` are what the optimizer's step holds for a moment, while
-    ``stepper`` runs.
+    memory, ``host_bytes``: in the computer's; neither is in ``states``.  ``doubt_bytes``: what the
+    states take more where an implementation keeps them in fp32.  ``clip_bytes``: clipping takes the
+    norm of each gradient, stacks the norms, and takes theirs.  ``step_things`` are what the optimizer's
+    step holds for a moment, while ``stepper`` runs.  ``consumer`` is there where gradients do not wait
+    for a step.
     """
 
     weights: tuple[tuple[Parameter | State, int], ...]
     buffers: tuple[tuple[Tensor, int], ...]
-    gradients: tuple[tuple[Gradient, int], ...]
+    gradients: tuple[tuple[Gradient | State, int], ...]
     states: tuple[tuple[State, int], ...]
     weight_bytes: int
     gradient_bytes: int
@@ -45,11 +46,13 @@ class Account(NamedTuple):
     gradient_excess: int
     state_excess: int
     paged_bytes: int
+    host_bytes: int
     doubt_bytes: int
     clip_bytes: int
     step_bytes: int
     step_things: tuple[tuple[State, int], ...]
     stepper: str
+    consumer: Consumer | None
     parameters: Parameters
 
 
@@ -64,32 +67,44 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     )
     buffers = tuple((buffer, count) for block, count in program.blocks() for buffer in block.tape.buffers)
     trained = [(parameter, count) for parameter, count in weights if parameter.grad]
-    gradients = tuple((Gradient(parameter), count) for parameter, count in trained)
     kept = stored(program, scheme) if scheme is not None else weights
     held = [*kept, *buffers]
     tensors = sum(count for _, count in trained)
-    states = _States(program, keeping) if keeping is not None else None
-    listed = tuple(states.listed) if states is not None else ()
-    step = tuple(states.step) if states is not None else ()
+    states = _States(program, keeping) if keeping is not None else _NO_STATES
+    gradients = _gradients(trained, keeping)
     return Account(
-        kept,
-        buffers,
-        gradients,
-        listed,
-        _bytes(held),
-        _bytes(gradients),
-        _bytes(listed),
-        _excess(held),
-        _excess(gradients),
-        _excess(listed),
-        states.paged if states is not None else 0,
-        states.doubt if states is not None else 0,
-        (2 * tensors + 1) * max((parameter.width for parameter, _ in trained), default=0),
-        _bytes(step),
-        step,
-        states.stepper if states is not None else "",
-        _counted(program, weights),
+        weights=kept,
+        buffers=buffers,
+        gradients=gradients,
+        states=tuple(states.listed),
+        weight_bytes=_bytes(held),
+        gradient_bytes=_bytes(gradients),
+        state_bytes=_bytes(states.listed),
+        weight_excess=_excess(held),
+        gradient_excess=_excess(gradients),
+        state_excess=_excess(states.listed),
+        paged_bytes=states.paged,
+        host_bytes=states.host,
+        doubt_bytes=states.doubt,
+        clip_bytes=(2 * tensors + 1) * max((parameter.width for parameter, _ in trained), default=0),
+        step_bytes=_bytes(states.step),
+        step_things=tuple(states.step),
+        stepper=states.stepper,
+        consumer=states.consumer,
+        parameters=_counted(program, weights),
     )
+
+
+def _gradients(
+    trained: list[tuple[Parameter, int]], keeping: Keeping | None
+) -> tuple[tuple[Gradient | State, int], ...]:
+    """One for each trained weight: its own, or a main gradient; none that waits where each is consumed."""
+    if keeping is not None and keeping.consumes:
+        return ()
+    if keeping is not None and keeping.gradient_width:
+        width = keeping.gradient_width
+        return tuple([(State("main gradient", parameter, width), count) for parameter, count in trained])
+    return tuple([(Gradient(parameter), count) for parameter, count in trained])
 
 
 def _bytes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
@@ -103,29 +118,75 @@ def _excess(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
 class _States:
     """What the optimizer keeps of every trained weight, and what its step holds."""
 
-    def __init__(self, program: Program, keeping: Keeping) -> None:
+    def __init__(self, program: Program | None, keeping: Keeping | None) -> None:
+        self.listed: list[tuple[State, int]] = []
+        self.step: list[tuple[State, int]] = []
+        self.paged = self.host = self.doubt = 0
+        self.stepper = ""
+        self.consumer: Consumer | None = None
+        if program is None or keeping is None:
+            return
+        trained = list(trained_weights(program, keeping))
+        here = self._offload(trained, keeping)
+        for weight, count in here:
+            self._keep(weight, count, keeping)
+        tables = OPTIMIZERS[keeping.settings.name].tables
+        if tables and here:
+            self.listed.append((State("tables", here[0][0].of, tables, ()), 1))
+        if keeping.consumes:
+            steps = {weight.of: _step(((weight, 1),), keeping) for weight, _ in trained}
+            operator = next((step.operator for step in steps.values()), "")
+            work: dict[Tensor, int] = {weight: step.bytes for weight, step in steps.items()}
+            self.consumer = Consumer(work, operator.removeprefix("aten."))
+        else:
+            step = _step(here, keeping)
+            self.step = [(_state(weight, one), count) for weight, one, count in step.held]
+            self.stepper = step.operator
+
+    def _keep(self, weight: Weight, count: int, keeping: Keeping) -> None:
         settings = keeping.settings
         rule = OPTIMIZERS[settings.name]
-        trained = list(trained_weights(program, keeping))
-        self.listed: list[tuple[State, int]] = []
-        self.paged = 0
-        self.doubt = 0
+        if keeping.master:
+            self.listed.append((State("master copy", weight.of, 4), count))
+        paged = rule.paged and weight.elements >= PAGED_FROM
+        for one in rule.states(weight, settings):
+            if paged and one.shape is None:
+                self.paged += one.bytes(weight) * count
+                continue
+            self.listed.append((_state(weight, one), count))
+            if rule.wide_elsewhere and one.width < 4 and not settings.state_width:
+                self.doubt += one.bytes(weight) // one.width * (4 - one.width) * count
+
+    def _offload(self, trained: list[tuple[Weight, int]], keeping: Keeping) -> list[tuple[Weight, int]]:
+        """The weights whose states stay on the device: the last ones, the share of the first has left."""
+        if not keeping.offloaded:
+            return trained
+        rule = OPTIMIZERS[keeping.settings.name]
+        goal = sum(weight.elements * count for weight, count in trained) * keeping.offloaded
+        here: list[tuple[Weight, int]] = []
+        gone = 0
         for weight, count in trained:
-            if keeping.master:
-                self.listed.append((State("master copy", weight.of, 4), count))
-            paged = rule.paged and weight.elements >= PAGED_FROM
-            for one in rule.states(weight, settings):
-                if paged and one.shape is None:
-                    self.paged += one.bytes(weight) * count
-                    continue
-                self.listed.append((_state(weight, one), count))
-                if rule.wide_elsewhere and one.width < 4 and not settings.state_width:
-                    self.doubt += one.bytes(weight) // one.width * (4 - one.width) * count
-        if rule.tables and trained:
-            self.listed.append((State("tables", trained[0][0].of, rule.tables, ()), 1))
-        step = rule.step(trained, settings)
-        self.step = [(_state(weight, one), count) for weight, one, count in step.held]
-        self.stepper = step.operator
+            room = max(0, goal - gone)
+            leaving = min(count, -(-room // (weight.elements * 1000)))
+            gone += weight.elements * 1000 * leaving
+            size = sum(one.bytes(weight) for one in rule.states(weight, keeping.settings))
+            self.host += (size + weight.elements * 4 * keeping.master) * leaving
+            if count > leaving:
+                here.append((weight, count - leaving))
+        return here
+
+
+_NO_STATES = _States(None, None)
+
+
+def _step(trained: Trained, keeping: Keeping) -> Step:
+    """The step's working set; an fp32 copy of a weight needs an fp32 copy of its gradient."""
+    settings = keeping.settings
+    step = OPTIMIZERS[settings.name].step(trained, settings)
+    if not keeping.master or keeping.gradient_width == 4:
+        return step
+    copies = [(weight, Kept("gradient in fp32", 4), count) for weight, count in trained]
+    return Step((*copies, *step.held), step.operator)
 
 
 def trained_weights(program: Program, keeping: Keeping) -> Iterable[tuple[Weight, int]]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from memgui.estimator.lifetimes import (
     ALONE,
     Back,
+    Consumer,
     Events,
     Gradient,
     Group,
@@ -33,7 +34,7 @@ class Block:
         self.saved = saved_roots(tape) if tape.training else {}
         self.carried = tape.carried is not None and tape.carried in self.saved
         """whether the block saves its own input"""
-        self._backs: dict[tuple[bool, bool, bool, Role], Back] = {}
+        self._backs: dict[tuple[bool, bool, bool, Consumer | None, Role], Back] = {}
 
     @cached_property
     def ambient(self) -> list[Tensor]:
@@ -57,9 +58,10 @@ class Block:
         accumulate: bool = False,
         keep_input: bool = False,
         repeated: bool = False,
+        consumer: Consumer | None = None,
     ) -> Back:
         """Backward; see :func:`memgui.estimator.lifetimes.backward`."""
-        key = accumulate, keep_input, repeated, role
+        key = accumulate, keep_input, repeated, consumer, role
         found = self._backs.get(key)
         if found is None:
             found = self._backs[key] = backward(
@@ -69,6 +71,7 @@ class Block:
                 accumulate=accumulate,
                 keep_input=keep_input,
                 repeated=repeated,
+                consumer=consumer,
             )
         return found
 

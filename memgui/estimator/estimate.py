@@ -140,6 +140,7 @@ class _Assembly:
             ranks=(Rank("0", peak.bytes),),
             verdict=verdict(peak.bytes, low, high, scenario.device.memory_bytes),
             assumptions=run.assumptions(),
+            extra=run.extra(),
         )
 
     def _components(self, found: Found, whole: Amount) -> tuple[Node, ...]:

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from memgui.estimator.optimizers import Settings
+from memgui.estimator.optimizers import OPTIMIZERS, Settings
 from memgui.spec.scenario import Scenario
 
-STATE_WIDTHS: Final = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
-"""Bytes per number of the formats that plain states may have."""
+WIDTHS: Final = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
+"""Bytes per number of the formats that gradients and plain states may have."""
 
 
 class Keeping(NamedTuple):
     """How a trained weight is kept.
 
-    ``master``: there is an fp32 copy of it, which the optimizer updates.
+    ``master``: there is an fp32 copy of it, which the optimizer updates.  ``gradient_width``: bytes per
+    number of a main gradient, which lies still from step to step and to which backward adds the
+    weight's own; 0 where there is none.  ``consumes``: each gradient is used as soon as it is there.
+    ``offloaded``: of a thousand numbers, how many have their states and master copies in the
+    computer's memory.
     """
 
     settings: Settings
     master: bool = False
+    gradient_width: int = 0
+    consumes: bool = False
+    offloaded: int = 0
 
 
 def keeping_of(scenario: Scenario) -> Keeping:
@@ -28,7 +35,14 @@ def keeping_of(scenario: Scenario) -> Keeping:
         training.optimizer,
         training.optimizer_implementation,
         training.optimizer_rank,
-        STATE_WIDTHS[training.state_format] if training.state_format is not None else 0,
+        WIDTHS[training.state_format] if training.state_format is not None else 0,
         training.wide_embedding_states,
     )
-    return Keeping(settings, training.precision.endswith("_master"))
+    consumes = training.optimizer_in_backward or OPTIMIZERS[training.optimizer].consumes
+    return Keeping(
+        settings,
+        training.precision.endswith("_master"),
+        0 if training.gradient_format is None or consumes else WIDTHS[training.gradient_format],
+        consumes,
+        round(training.offload_optimizer * 1000),
+    )

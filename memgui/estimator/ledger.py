@@ -174,7 +174,7 @@ def _saved(tensors: Iterable[Tensor]) -> list[Tensor]:
 
 def _step(run: TrainingRun, *, states: bool) -> StepFigures:
     a = run.account
-    stay = states and run.gradients_stay
+    stay = run.gradients_before(steady=states)
     start = run.base(states=states, gradients=stay).bytes
     done = run.base(states=True, gradients=True).bytes
     phases: dict[str, int] = {}
@@ -194,7 +194,7 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
     return StepFigures(
         start=start,
         after_forward=start + run.walk(accumulate=stay).after_forward(),
-        after_backward=start + left + (0 if stay else a.gradient_bytes),
+        after_backward=run.base(states=states or a.consumer is not None, gradients=True).bytes + left,
         grad_bytes=a.gradient_bytes,
         after_step=done,
         optimizer_state_bytes=a.state_bytes,

@@ -65,6 +65,19 @@ ALONE: Final = Role({}, {})
 """The role of a block that uses nothing another one uses."""
 
 
+class Consumer:
+    """An optimizer that steps in the backward pass: it takes each gradient as soon as its weight has it.
+
+    ``work`` is what a weight's update holds for a moment, in bytes, while ``operator`` runs.
+    """
+
+    __slots__ = ("op", "work")
+
+    def __init__(self, work: Mapping[Tensor, int], operator: str) -> None:
+        self.work = work
+        self.op = Op(operator, "optimizer", "", (), (), (), (), None, None, None, None)
+
+
 class Scratch:
     """What an operator holds beside its results."""
 
@@ -257,14 +270,15 @@ def backward(
     accumulate: bool,
     keep_input: bool,
     repeated: bool = False,
+    consumer: Consumer | None = None,
 ) -> Back:
     """Births and deaths while autograd runs the block back, and the gradients it leaves.
 
     At its start the gradient of the block's output and all of ``saved`` are alive, at its end the
     gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
-    so each new one is added to them and dies.  ``keep_input``: someone else keeps the block's
-    input (checkpointing does).  ``repeated``: what is run back was computed a second time, and the
-    graph that pinned tensors hang on is gone.
+    so each new one is added to them and dies, or a ``consumer`` takes it.  ``keep_input``: someone
+    else keeps the block's input (checkpointing does).  ``repeated``: what is run back was computed a
+    second time, and the graph that pinned tensors hang on is gone.
     """
     assert tape.out is not None
     back = Back(Gradient(tape.out))
@@ -326,7 +340,7 @@ def backward(
             events.dead(raw, op)
         for tensor, gradient in results:
             if tensor.origin == PARAMETER:
-                _deliver(back, tensor, gradient, op, role, accumulate=accumulate)
+                _deliver(back, tensor, gradient, op, role, accumulate=accumulate, consumer=consumer)
             elif tensor in role.waiting:
                 _release(events, gradient, op)  # summed into the one that waits
             else:
@@ -358,18 +372,37 @@ def _keep(back: Back, made: Gradient, waiting: Gradient, op: Op) -> None:
     back.left.append(waiting)
 
 
-def _deliver(back: Back, weight: Tensor, gradient: Gradient, op: Op, role: Role, *, accumulate: bool) -> None:
+def _deliver(
+    back: Back,
+    weight: Tensor,
+    gradient: Gradient,
+    op: Op,
+    role: Role,
+    *,
+    accumulate: bool,
+    consumer: Consumer | None,
+) -> None:
     """A gradient reaches its weight; one that other blocks use too waits for theirs."""
     waiting = role.waiting.get(weight)
     gradient.of = weight  # one that was only passed on belongs to the weight from here on
     if waiting is not None:
         back.events.dead(gradient, op)
         if accumulate and weight in role.ends:
+            _consume(back.events, weight, consumer)
             back.events.dead(waiting, op)
             back.taken.append(waiting)
     elif weight in role.starts:
         _keep(back, gradient, role.starts[weight], op)
     elif accumulate:
+        _consume(back.events, weight, consumer)
         back.events.dead(gradient, op)
     else:
         back.left.append(gradient)
+
+
+def _consume(events: Events, weight: Tensor, consumer: Consumer | None) -> None:
+    """The weight is updated."""
+    if consumer is not None and consumer.work.get(weight):
+        scratch = Scratch(weight, (consumer.work[weight], 0))
+        events.born(scratch, consumer.op)
+        events.dead(scratch, consumer.op)

@@ -72,6 +72,10 @@ class Run(ABC):
         """What the figures take for granted."""
         return ()
 
+    def extra(self) -> dict[str, int]:
+        """Answers by stable key."""
+        return {}
+
     def doubt(self, found: Found) -> int:
         """Bytes that another implementation of what is not measured would take more in ``found``."""
         return 0

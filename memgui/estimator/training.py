@@ -50,12 +50,14 @@ class TrainingRun(Run):
         self.scenario = scenario
         self.program = program
         training = scenario.training
-        self.account = account(program, keeping_of(scenario), base_scheme(scenario))
+        keeping = keeping_of(scenario)
+        self.account = account(program, keeping, base_scheme(scenario))
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         self.values = monomial_values(scenario, program, TRAINING)
         self.numbers = Bytes(self.values, whole=whole)
         self.accumulates = training.gradient_accumulation_steps > 1
-        self.gradients_stay = not training.zero_grad_set_to_none
+        self.main_gradients = bool(keeping.gradient_width)
+        self.gradients_stay = self.main_gradients or not training.zero_grad_set_to_none
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
         self._walks: dict[bool, Walk[int]] = {}
 
@@ -98,6 +100,12 @@ class TrainingRun(Run):
     def assumptions(self) -> tuple[Message, ...]:
         a = self.account
         said: list[Message] = []
+        if a.host_bytes:
+            text = QT_TRANSLATE_NOOP(
+                "messages",
+                "{bytes} bytes of optimizer states and master copies lie in the computer's memory.",
+            )
+            said.append(Message(text, {"bytes": a.host_bytes}))
         note = OPTIMIZERS[self.scenario.training.optimizer].note
         if note:
             said.append(Message(note))
@@ -117,13 +125,21 @@ class TrainingRun(Run):
             said.append(Message(text, {"bytes": a.doubt_bytes}))
         return tuple(said)
 
+    def extra(self) -> dict[str, int]:
+        return {"host_bytes": self.account.host_bytes} if self.account.host_bytes else {}
+
     def doubt(self, found: Found) -> int:
         return self.account.doubt_bytes if found.base.components["optimizer_states"] else 0
 
     # -- the peak -------------------------------------------------------------------------------
 
+    def gradients_before(self, *, steady: bool) -> bool:
+        """Whether gradients are there before the first micro batch of a step."""
+        return self.gradients_stay and (steady or self.main_gradients)
+
     def walk(self, *, accumulate: bool) -> Walk[int]:
-        """The walk of a micro batch over bytes; ``accumulate``: it is not the first of its step."""
+        """The walk of a micro batch over bytes; ``accumulate``: gradients are there before it."""
+        accumulate = accumulate or self.account.consumer is not None
         found = self._walks.get(accumulate)
         if found is None:
             found = self._walks[accumulate] = Walk(
@@ -131,6 +147,7 @@ class TrainingRun(Run):
                 self.numbers,
                 accumulate=accumulate,
                 keep_outputs=self.scenario.training.keep_outputs,
+                consumer=self.account.consumer,
             )
         return found
 
@@ -140,8 +157,9 @@ class TrainingRun(Run):
         return Walk(
             self.program,
             Contents(self.numbers),
-            accumulate=accumulate,
+            accumulate=guide.accumulate,
             keep_outputs=guide.keep_outputs,
+            consumer=guide.consumer,
             guide=guide,
         )
 
@@ -199,19 +217,19 @@ class TrainingRun(Run):
     # -- the timeline -----------------------------------------------------------------------------
 
     def moments(self, overhead: Overhead) -> Iterator[Moment]:
-        load = self.base(states=False, gradients=False, inputs=False)
+        load = self.base(states=False, gradients=self.main_gradients, inputs=False)
         yield moment("load", "load", LOAD, load, overhead)
         for step, labels in (("step1", FIRST), ("step2", STEADY)):
             yield from self._step(step, labels, overhead)
 
     def _step(self, step: str, labels: dict[str, str], overhead: Overhead) -> Iterator[Moment]:
         states = step == "step2"
-        stay = states and self.gradients_stay
+        stay = self.gradients_before(steady=states)
         make = partial(moment, overhead=overhead)
         start = self.base(states=states, gradients=stay)
         yield make(f"{step}.start", "start", labels["start"], start)
         yield from self._micro_batch(step, labels, start, overhead, accumulate=stay)
-        full = self.base(states=states, gradients=True)
+        full = self.base(states=states or self.account.consumer is not None, gradients=True)
         left = amount_of(self.left(self.contents(accumulate=stay)), self.numbers)
         yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], full.plus(left))
         if self.accumulates:

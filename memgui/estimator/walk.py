@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple
 
 from memgui.estimator.block import Block
-from memgui.estimator.lifetimes import ALONE, Back, Events
+from memgui.estimator.lifetimes import ALONE, Back, Consumer, Events
 from memgui.estimator.measure import Measure, N, Sorter
 from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles
@@ -63,9 +63,10 @@ class Point(Generic[N]):
 class Walk(Generic[N]):
     """Walks a program with a measure.
 
-    ``accumulate``: gradients of weights exist already.  ``keep_outputs``: the model's result is
-    referred to until the end of backward.  ``guide`` is a finished walk over bytes that says where
-    in a layer the peak lies; without one all candidates are compared.
+    ``accumulate``: gradients of weights exist already, or a ``consumer`` takes each.
+    ``keep_outputs``: the model's result is referred to until the end of backward.  ``guide`` is a
+    finished walk over bytes that says where in a layer the peak lies; without one all candidates
+    are compared.
     """
 
     def __init__(
@@ -75,12 +76,14 @@ class Walk(Generic[N]):
         *,
         accumulate: bool = False,
         keep_outputs: bool = False,
+        consumer: Consumer | None = None,
         guide: Walk[int] | None = None,
     ) -> None:
         self.program = program
         self.m = measure
         self.accumulate = accumulate
         self.keep_outputs = keep_outputs
+        self.consumer = consumer
         self.checkpointing = program.options.checkpointing == "full"
         self.guide = guide
         self.chosen: dict[tuple[Kind, Roles, bool], tuple[int, Place]] = {}
@@ -302,7 +305,7 @@ class Walk(Generic[N]):
                 live = m.add(live, m.group(stack.leaf, frame.sort_pinned))
             if frame.tape.out is None or not frame.tape.out.grad:
                 continue
-            back = frame.back(stack.role, accumulate=self.accumulate)
+            back = frame.back(stack.role, accumulate=self.accumulate, consumer=self.consumer)
             sort = self._sort_back(frame)
             live = m.add(live, m.group(back.start_group, sort))
             yield self._outside(stack.frame_key, live, back.events, sort, back=True)
@@ -314,7 +317,7 @@ class Walk(Generic[N]):
 
     def _tail_back(self, live: N) -> Iterator[Point[N]]:
         m, tail = self.m, self.program.tail
-        back = tail.back(self.program.tail_role, accumulate=self.accumulate)
+        back = tail.back(self.program.tail_role, accumulate=self.accumulate, consumer=self.consumer)
         sort = self._sort_back(tail)
         live = m.add(m.copy(live), m.group(back.start_group, sort))
         yield self._outside("loss", live, back.events, sort, back=True)
@@ -322,7 +325,7 @@ class Walk(Generic[N]):
     def _after_tail(self, live: N) -> N:
         """The loss and its gradient (4 bytes each) stay; what the tail kept has gone."""
         m, tail = self.m, self.program.tail
-        back = tail.back(self.program.tail_role, accumulate=self.accumulate)
+        back = tail.back(self.program.tail_role, accumulate=self.accumulate, consumer=self.consumer)
         sort = self._sort_back(tail)
         live = m.add(live, m.group(back.start_group, sort))
         live = m.add(live, m.end(back.events, sort))
@@ -364,7 +367,13 @@ class Walk(Generic[N]):
     def _back(self, kind: Kind, roles: Roles, block: Block) -> Back:
         keep = self.checkpointing and block is kind.blocks[0]
         role = roles[kind.blocks.index(block)] if roles else ALONE
-        return block.back(role, accumulate=self.accumulate, keep_input=keep, repeated=self.checkpointing)
+        return block.back(
+            role,
+            accumulate=self.accumulate,
+            keep_input=keep,
+            repeated=self.checkpointing,
+            consumer=self.consumer,
+        )
 
     def _left_back(self, kind: Kind, roles: Roles) -> N:
         """What a layer's backward leaves: gradients of its weights, and what waits for other layers."""

@@ -39,6 +39,9 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     optimizer_rank: int = 128
     state_format: str | None = None
     wide_embedding_states: bool = True
+    optimizer_in_backward: bool = False
+    offload_optimizer: float = 0.0
+    gradient_format: str | None = None
     activation_checkpointing: str = "none"
     attention: str = "sdpa"
     sdpa_backend: str = "auto"

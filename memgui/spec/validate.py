@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from memgui.spec.fields import FIELDS, Field
+from memgui.spec.fields.optimizers import IN_BACKWARD
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
 from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario
@@ -21,6 +22,7 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
         *_single_fields(scenario),
         *_model(scenario),
         *_workload(scenario),
+        *_step(scenario),
         *_parallelism(scenario),
         *_method(scenario),
     ]
@@ -105,6 +107,43 @@ def _workload(scenario: Scenario) -> Iterator[Issue]:
         else None
     )
     yield Issue("error" if learned else "warning", "beyond_longest", (path,), Message(text, args), allowed)
+
+
+def _step(scenario: Scenario) -> Iterator[Issue]:
+    """What an optimizer that steps in the backward pass rules out."""
+    training = scenario.training
+    if scenario.task != "training" or scenario.method != "detailed":
+        return
+    if training.optimizer not in IN_BACKWARD and not training.optimizer_in_backward:
+        return
+    path = "training.optimizer" if training.optimizer in IN_BACKWARD else "training.optimizer_in_backward"
+    if training.gradient_accumulation_steps > 1:
+        yield Issue(
+            "error",
+            "no_gradients_to_accumulate",
+            (path, "training.gradient_accumulation_steps"),
+            Message(
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "A step in the backward pass uses each gradient at once: {steps} cannot be summed.",
+                ),
+                {"steps": training.gradient_accumulation_steps},
+            ),
+            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "1"}),
+        )
+    if training.gradient_clipping:
+        yield Issue(
+            "error",
+            "no_gradients_to_clip",
+            (path, "training.gradient_clipping"),
+            Message(
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "A step in the backward pass never has all gradients, so their norm cannot be taken.",
+                )
+            ),
+            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "false"}),
+        )
 
 
 def _parallelism(scenario: Scenario) -> Iterator[Issue]:

@@ -11,8 +11,9 @@ from memgui.estimator.estimate import run_of
 from memgui.estimator.optimizers import OPTIMIZERS, Settings, Weight
 from memgui.spec.fields import BY_PATH, optimizers
 from memgui.spec.model import ModelSpec
+from memgui.spec.validate import validate
 from tests.estimator.build import training
-from tests.estimator.models import LLAMA_3_1B, SMOLLM2, llama
+from tests.estimator.models import GPT2, LLAMA_3_1B, SMOLLM2, llama
 
 SMALL = llama("small", 1000, 96, 3, (6, 2, 16), 160)
 
@@ -138,3 +139,88 @@ def test_fewer_bits_never_need_more() -> None:
     ]
     assert sizes[1:] == sorted(sizes[1:], reverse=True)
     assert msgspec.structs.asdict(SMALL)["hidden_size"] == 96
+
+
+IN_BACKWARD = [
+    (LLAMA_3_1B, "bf16", "fused", 3035739544, 3146711304, 4086674848, "aten.embedding_dense_backward"),
+    (LLAMA_3_1B, "bf16", "forloop", 3035739392, 3146711152, 4611749128, "aten.div"),
+    (
+        LLAMA_3_1B,
+        "bf16_mixed",
+        "foreach",
+        6071477504,
+        7200370800,
+        8173348104,
+        "aten.embedding_dense_backward",
+    ),
+    (GPT2, "bf16", "foreach", 406422016, 449811184, 560909832, "aten.embedding_dense_backward"),
+    (GPT2, "bf16_mixed", "forloop", 812843008, 995905264, 1276011528, "aten.div"),
+]
+"""Real models of four layers, one optimizer for each weight, stepped by post_accumulate_grad hooks: bytes
+between steps, peaks of forward and backward, the operator at the latter (torch 2.13, 1 x 64 tokens)."""
+
+
+@pytest.mark.parametrize(
+    ("model", "precision", "kernels", "rest", "forward", "backward", "operator"), IN_BACKWARD
+)
+def test_step_in_the_backward_pass(
+    model: ModelSpec, precision: str, kernels: str, rest: int, forward: int, backward: int, operator: str
+) -> None:
+    scenario = training(
+        msgspec.structs.replace(model, num_hidden_layers=4),
+        precision=precision,
+        optimizer_implementation=kernels,
+        optimizer_in_backward=True,
+        sequence_length=64,
+        keep_outputs=False,
+        dropout=0.0,
+    )
+    first, steady = ledger(scenario).steps
+    assert (steady.start, steady.after_backward, first.after_backward) == (rest, rest, rest)
+    assert (steady.phases["forward"], steady.phases["backward"]) == (forward, backward)
+    assert steady.operators["backward"] == operator
+    assert steady.grad_bytes == 0
+    found = estimate(scenario)
+    assert found.peak_bytes - found.component("overhead").bytes >= backward
+    assert found.component("optimizer_states").bytes == steady.optimizer_state_bytes
+
+
+def test_lomo_keeps_neither_gradients_nor_states() -> None:
+    steady = ledger(training(LLAMA_3_1B, optimizer="lomo", sequence_length=64)).steps[1]
+    assert (steady.grad_bytes, steady.optimizer_state_bytes) == (0, 0)
+    assert steady.start == steady.after_backward == steady.after_step
+
+
+def test_main_gradients_lie_still() -> None:
+    """Megatron's 18 bytes a weight: 2 + 4 + 12 (its distributed optimizer's documentation)."""
+    weights = ledger(training(LLAMA_3_1B)).parameters.total
+    settings = {"precision": "bf16_master", "optimizer_implementation": "foreach", "gradient_format": "fp32"}
+    first, steady = ledger(training(LLAMA_3_1B, sequence_length=64, **settings)).steps
+    assert steady.start - 18 * weights < 10_000  # the batch and the rotary buffers
+    assert first.start == steady.start - 12 * weights
+    assert steady.after_zero_grad == steady.start
+
+
+@pytest.mark.parametrize(("share", "here"), [(0.0, 12), (1.0, 0)])
+def test_states_on_the_cpu(share: float, here: int) -> None:
+    weights = ledger(training(LLAMA_3_1B)).parameters.total
+    settings = {"precision": "bf16_master", "optimizer_implementation": "foreach"}
+    found = kept(LLAMA_3_1B, "adamw", offload_optimizer=share, **settings)
+    assert found.state_bytes == here * weights
+    assert found.state_bytes + found.host_bytes == 12 * weights
+
+
+def test_a_share_of_states_on_the_cpu() -> None:
+    sizes = [kept(LLAMA_3_1B, "adamw", offload_optimizer=share / 4).state_bytes for share in range(5)]
+    assert sizes == sorted(sizes, reverse=True)
+    for share, size in enumerate(sizes):
+        assert abs(size / sizes[0] - (1 - share / 4)) < 0.22  # weights leave whole
+
+
+@pytest.mark.parametrize("settings", [{"optimizer": "lomo"}, {"optimizer_in_backward": True}])
+def test_what_a_step_in_the_backward_pass_rules_out(settings: dict[str, Any]) -> None:
+    scenario = training(LLAMA_3_1B, gradient_accumulation_steps=2, gradient_clipping=True, **settings)
+    assert {issue.code for issue in validate(scenario) if issue.severity == "error"} == {
+        "no_gradients_to_accumulate",
+        "no_gradients_to_clip",
+    }

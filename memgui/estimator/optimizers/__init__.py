@@ -10,9 +10,9 @@ from memgui.estimator.optimizers.elementwise import ELEMENTWISE
 from memgui.estimator.optimizers.factored import FACTORED
 from memgui.estimator.optimizers.low_bit import LOW_BIT
 from memgui.estimator.optimizers.matrices import MATRICES
-from memgui.estimator.optimizers.rule import Kept, Optimizer, Settings, Step, Weight
+from memgui.estimator.optimizers.rule import Kept, Optimizer, Settings, Step, Trained, Weight
 
 OPTIMIZERS: dict[str, Optimizer] = {**ELEMENTWISE, **LOW_BIT, **FACTORED, **MATRICES}
 """Every optimizer by its name in ``training.optimizer``."""
 
-__all__ = ["OPTIMIZERS", "Kept", "Optimizer", "Settings", "Step", "Weight"]
+__all__ = ["OPTIMIZERS", "Kept", "Optimizer", "Settings", "Step", "Trained", "Weight"]

@@ -23,6 +23,25 @@ EMBEDDING_APART = ("adamw_8bit", "paged_adamw_8bit", "lion_8bit", "ademamix_8bit
 """Optimizers of bitsandbytes with 8-bit states."""
 
 
+IN_BACKWARD = ("lomo", "adalomo")
+"""Optimizers that always step in the backward pass."""
+
+STATELESS = ("sgd", "lomo", "paged_adamw", "paged_adamw_8bit", "adalomo")
+"""Optimizers without states, and those that put them elsewhere themselves."""
+
+
+def _waits(scenario: Scenario) -> bool:
+    return when.detailed(scenario) and scenario.training.optimizer not in IN_BACKWARD
+
+
+def _gradients_wait(scenario: Scenario) -> bool:
+    return _waits(scenario) and not scenario.training.optimizer_in_backward
+
+
+def _kept(scenario: Scenario) -> bool:
+    return when.detailed(scenario) and scenario.training.optimizer not in STATELESS
+
+
 def _uses(names: tuple[str, ...]) -> when.When:
     def applies(scenario: Scenario) -> bool:
         return when.detailed(scenario) and scenario.training.optimizer in names
@@ -168,5 +187,55 @@ OPTIMIZER: tuple[Field, ...] = (
         advanced=True,
         applies=_uses(EMBEDDING_APART),
         why_not=QT_TRANSLATE_NOOP("fields", "Only bitsandbytes' 8-bit optimizers tell embeddings apart."),
+    ),
+    Field(
+        "training.optimizer_in_backward",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Step in the backward pass"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Each weight is updated and its gradient freed as soon as that is there, so gradients never lie "
+            "side by side.",
+        ),
+        section="precision",
+        advanced=True,
+        applies=_waits,
+        why_not=QT_TRANSLATE_NOOP("fields", "This optimizer always steps in the backward pass."),
+    ),
+    Field(
+        "training.offload_optimizer",
+        Kind.RATIO,
+        QT_TRANSLATE_NOOP("fields", "States on the CPU"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Share of the weights whose optimizer states and master copies lie in the computer's memory.",
+        ),
+        section="precision",
+        minimum=0.0,
+        maximum=1.0,
+        advanced=True,
+        applies=_kept,
+        why_not=QT_TRANSLATE_NOOP("fields", "This optimizer keeps no states, or pages them itself."),
+    ),
+    Field(
+        "training.gradient_format",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Main gradients"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "A buffer of main gradients as Megatron has it: it lies still from step to step, and each new "
+            "gradient is added to it. Left open, gradients are tensors of the weights' own format.",
+        ),
+        section="precision",
+        choices=(
+            Choice("fp32", QT_TRANSLATE_NOOP("fields", "fp32")),
+            Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16")),
+            Choice("fp16", QT_TRANSLATE_NOOP("fields", "fp16")),
+        ),
+        optional=True,
+        empty_label=QT_TRANSLATE_NOOP("fields", "none"),
+        advanced=True,
+        applies=_gradients_wait,
+        why_not=QT_TRANSLATE_NOOP("fields", "No gradient waits for a step in the backward pass."),
     ),
 )
