@@ -10,7 +10,10 @@ To add a family
     1. Describe it: fields of ``ModelSpec``, the importer, rows of the field table.
     2. A mixer or feed-forward: write the function, list it in ``layers.MIXERS`` or
        ``FEED_FORWARDS`` under the name that stands in ``layer_types`` or ``mlp_layer_types``.
-       A norm goes into ``norm.NORMS``, an activation into ``mlp.ACTIVATIONS``.  What a linear layer
+       A norm goes into ``norm.NORMS``, an activation into ``mlp.ACTIVATIONS``, a rotation into
+       ``rotary.ROTATIONS``, a router into ``routers.ROUTERS``, another reach of attention into
+       ``reach.REACHES``.  How heads lie in memory (``Tensor.layout``) decides which operators copy
+       them: set it where the code transposes, concatenates or makes contiguous.  What a linear layer
        is called (adapters ask for it by name) goes into ``names.NAMES``.
     3. A layer that is no ``x + module(norm(x))`` twice over: another ``LayerPlan`` in
        ``layers.plan``, of as many halves as the code has; halves are compiled once each.
