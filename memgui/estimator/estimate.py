@@ -17,6 +17,7 @@ from memgui.estimator.overhead import (
     ALLOCATOR_SOURCE,
     CUBLAS_SOURCE,
     KERNELS_SOURCE,
+    SCRATCH_SOURCE,
     Range,
     context,
     cublas_workspace,
@@ -96,7 +97,8 @@ class _Assembly:
         self.run = run
         self.training = scenario.task == "training"
         self.chip = capability(scenario.device.compute_capability)
-        self.workspace = cublas_workspace(self.chip, training=self.training)
+        self.scratch = run.scratch()
+        self.workspace = cublas_workspace(self.chip, training=self.training) + self.scratch
         self.context = context(self.chip)
         self.persistent = run.persistent()
 
@@ -173,7 +175,7 @@ class _Assembly:
             _stated(
                 "workspaces",
                 QT_TRANSLATE_NOOP("estimator", "Library workspaces"),
-                self.workspace,
+                self.workspace - self.scratch,
                 CUBLAS_SOURCE,
                 QT_TRANSLATE_NOOP(
                     "estimator", "cuBLAS keeps one workspace for each thread that multiplies matrices."
@@ -209,7 +211,22 @@ class _Assembly:
                 chip,
             ),
         )
-        return Node("overhead", COMPONENTS["overhead"], 0, parts)
+        return Node("overhead", COMPONENTS["overhead"], 0, (*parts, *self._unpacked()))
+
+    def _unpacked(self) -> tuple[Node, ...]:
+        if not self.scratch:
+            return ()
+        return (
+            _stated(
+                "unpacked",
+                QT_TRANSLATE_NOOP("estimator", "Unpacked weights"),
+                self.scratch,
+                SCRATCH_SOURCE,
+                QT_TRANSLATE_NOOP(
+                    "estimator", "AutoGPTQ's kernels keep room for the largest packed matrix in 16 bits."
+                ),
+            ),
+        )
 
 
 def _stated(key: str, label: str, size: int, source: str, text: str, known: Range | None = None) -> Node:

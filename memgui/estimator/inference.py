@@ -1,14 +1,20 @@
 """Serving with ``transformers``' generate: the prompt in one pass, then token by token.
 
-Weights and cache stay; a pass adds its working set.  In 5.24 the head computes the logits of the
-last token of each sequence only.  Decoding is looked at on its last token, where the cache is
-longest; each layer's cache is copied to append a token, so old and new lie side by side for one
-layer at a time.
+Weights and cache stay; a pass adds its working set.  The head computes the logits of the last token
+of each sequence only.  Decoding is looked at on its last token, where the cache is longest; each
+layer's cache is copied to append a token, so old and new lie side by side for one layer at a time.
+
+Before 4.45 the head computed the logits of the whole prompt, which lived on through the pass of the
+first token, and a pass made new tuples of keys and values while the old ones lived.
+
+Since 4.50 weights are carved out of one block that is filled before they are loaded
+(``caching_allocator_warmup``), so that no large one is rounded up to 2 MiB.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 
 import msgspec
@@ -16,28 +22,37 @@ import msgspec
 from memgui.estimator.account import account
 from memgui.estimator.measure import Bag, Bytes, Contents
 from memgui.estimator.moments import LOAD, SERVING, Amount, Overhead, amount_of, moment
-from memgui.estimator.overhead import block_bytes
+from memgui.estimator.overhead import BLOCK, block_bytes
 from memgui.estimator.program import Program, compiled
-from memgui.estimator.quantisation import scheme_of
+from memgui.estimator.quantisation import matrix, scheme_of
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.symbols import INFERENCE
 from memgui.estimator.tape import Tensor
 from memgui.estimator.training import highest
 from memgui.estimator.walk import Walk
+from memgui.spec.formats import SCHEMES, WeightScheme
 from memgui.spec.scenario import Scenario
 
 STAGES = {"loss": "head"}
 """Names of points that serving calls otherwise."""
 
+CARVED = "5.24"
+"""The version that takes weights out of one block."""
+
 
 class Pass:
-    """One pass over bytes (``walk``), and what the cache holds before and after it."""
+    """One pass over bytes (``walk``), and what the cache holds before and after it.
 
-    def __init__(self, name: str, scenario: Scenario, program: Program) -> None:
+    ``beside``: what the pass before left that is still referred to.
+    """
+
+    def __init__(
+        self, name: str, scenario: Scenario, program: Program, beside: Sequence[Tensor] = ()
+    ) -> None:
         self.name = name
         self.program = program
-        self.inputs = _inputs(program)
+        self.inputs = [*_inputs(program), *beside]
         self.numbers = Bytes(monomial_values(scenario, program, INFERENCE))
         self.walk: Walk[int] = Walk(program, self.numbers)
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
@@ -61,22 +76,33 @@ class InferenceRun(Run):
     def __init__(self, scenario: Scenario, program: Program) -> None:
         self.scenario = scenario
         self.program = program
-        self.account = account(program, scheme=scheme_of(scenario))
+        scheme = scheme_of(scenario)
+        self.account = account(program, scheme=scheme)
         self.prefill = Pass("prefill", scenario, program)
         self.numbers = self.prefill.numbers
         self.values = self.numbers.values
         self.passes = [self.prefill]
-        if scenario.inference.generated_tokens and scenario.model.is_decoder:
+        inference = scenario.inference
+        if inference.generated_tokens and scenario.model.is_decoder:
+            if program.options.whole_logits:
+                self.passes.append(self._first_token())
             self.passes.append(Pass("decode", scenario, self._decoding()))
+        self.weight_excess = self.account.weight_excess
+        if inference.transformers_version == CARVED:
+            self.weight_excess = _carved(program, scheme)
+
+    def _first_token(self) -> Pass:
+        """The first token's pass, with the prompt's logits still there."""
+        decoding = self._decoding()
+        logits = batch_input(decoding, "logits of the prompt", ("b", "s", "V"), 4)
+        return Pass("first_token", _generating(self.scenario, 1), decoding, (logits,))
 
     def _decoding(self) -> Program:
         return compiled(self.scenario.model, self.program.options._replace(decode=True, masked=False))
 
     def one_more(self) -> Pass:
         """The pass of a single token after the prompt."""
-        inference = msgspec.structs.replace(self.scenario.inference, generated_tokens=1)
-        scenario = msgspec.structs.replace(self.scenario, inference=inference)
-        return Pass("decode", scenario, self._decoding())
+        return Pass("decode", _generating(self.scenario, 1), self._decoding())
 
     def inputs_and_weights(self, part: Pass) -> Amount:
         """What lies still during a pass, the cache apart."""
@@ -84,11 +110,29 @@ class InferenceRun(Run):
         sizes = part.input_sizes
         return Amount(
             {"weights": a.weight_bytes, "activations": sum(sizes)},
-            a.weight_excess + sum(block_bytes(size) - size for size in sizes),
+            self.weight_excess + sum(block_bytes(size) - size for size in sizes),
         )
 
     def persistent(self) -> int:
         return self.account.weight_bytes
+
+    def scratch(self) -> int:
+        """Room for the largest matrix, unpacked, which AutoGPTQ's 4-bit kernels keep."""
+        inference = self.scenario.inference
+        if inference.transformers_version == CARVED or "gptq_int4" not in inference.weight_format:
+            return 0
+        return _largest_matrix(self.program, inference.weight_format)
+
+    def extra(self) -> dict[str, int]:
+        """What the cache holds at the end, and what one more token of one sequence adds to it."""
+        if not self.scenario.model.is_decoder:
+            return {}
+        last = self.passes[-1] if len(self.passes) > 1 else self.one_more()
+        held, before = last.walk.cache(), last.walk.cache(before=True)
+        return {
+            "kv_bytes_per_token": (held - before) // self.scenario.inference.batch_size,
+            "kv_cache_bytes": held if len(self.passes) > 1 else before,
+        }
 
     def peak(self) -> Found:
         best: tuple[int, Pass, int, int] | None = None
@@ -124,7 +168,8 @@ class InferenceRun(Run):
         )
 
     def _part(self, found: Found) -> Pass:
-        return self.passes[-1] if found.stage.startswith("decode") else self.prefill
+        name = found.stage.partition(".")[0]
+        return next(part for part in self.passes if part.name == name)
 
     def values_of(self, found: Found) -> Sequence[int]:
         return self._part(found).numbers.values
@@ -142,7 +187,7 @@ class InferenceRun(Run):
 
     def moments(self, overhead: Overhead) -> Iterator[Moment]:
         a = self.account
-        load = Amount({"weights": a.weight_bytes}, a.weight_excess)
+        load = Amount({"weights": a.weight_bytes}, self.weight_excess)
         yield moment("load", "load", LOAD, load, overhead)
         for part in self.passes:
             for point_ in part.walk.forward():
@@ -164,3 +209,28 @@ class InferenceRun(Run):
             after = before.plus(amount_of(walk.cache(), part.numbers))
             stage = f"after_{part.name}"
             yield moment(stage, stage, SERVING[stage], after, overhead)
+
+
+def _generating(scenario: Scenario, tokens: int) -> Scenario:
+    inference = msgspec.structs.replace(scenario.inference, generated_tokens=tokens)
+    return msgspec.structs.replace(scenario, inference=inference)
+
+
+@lru_cache(maxsize=64)
+def _carved(program: Program, scheme: WeightScheme | None) -> int:
+    """What blocks of whole 512 bytes add to the weights."""
+    held = account(program, scheme=scheme)
+    return sum(-thing.coefficient % BLOCK * count for thing, count in (*held.weights, *held.buffers))
+
+
+@lru_cache(maxsize=64)
+def _largest_matrix(program: Program, weight_format: str) -> int:
+    """Bytes of the largest matrix that a format packs, in 16 bits."""
+    parts = SCHEMES[weight_format].parts
+    found = (
+        matrix(parameter, program.sizes)
+        for block, _ in program.blocks()
+        for parameter in block.tape.parameters
+        if parameter.part in parts
+    )
+    return max((2 * one.rows * one.columns for one in found if one is not None), default=0)

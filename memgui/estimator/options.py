@@ -157,7 +157,7 @@ def options(scenario: Scenario) -> Options:
         attention=inference.attention if model.sdpa else "eager",
         backend="auto",
         capability=capability(scenario.device.compute_capability),
-        half="fp16" if inference.weight_format == "fp16" else "bf16",
+        half="fp16" if "fp16" in (inference.weight_format, inference.kv_cache_format) else "bf16",
         masked=False,
         one_sequence=inference.batch_size == 1,
         windowed=window is not None and inference.prompt_tokens >= window,

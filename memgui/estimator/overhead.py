@@ -67,6 +67,8 @@ def cublas_workspace(capability: tuple[int, int], *, training: bool) -> int:
     return each * (2 if training else 1)
 
 
+SCRATCH_SOURCE: Final = QT_TRANSLATE_NOOP("sources", "AutoGPTQ 0.7 (exllamav2: temp_dq_size)")
+
 KERNELS_SOURCE: Final = QT_TRANSLATE_NOOP(
     "sources", "PyTorch's CUDA kernels (SoftMax.cu), and measured on a Tesla T4"
 )

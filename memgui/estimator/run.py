@@ -72,6 +72,10 @@ class Run(ABC):
         """What the figures take for granted."""
         return ()
 
+    def scratch(self) -> int:
+        """Bytes that libraries keep for themselves beside what every run has."""
+        return 0
+
     def extra(self) -> dict[str, int]:
         """Answers by stable key."""
         return {}

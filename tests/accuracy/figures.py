@@ -71,7 +71,9 @@ def _sum_over_ranks(estimate: Estimate) -> Figure:
 
 
 def _allocated_and_context(estimate: Estimate) -> Figure:
-    return Figure(estimate.allocated_bytes + context_bytes(estimate))
+    """With what NVML's first interface counts as used on an empty board: the driver's own share of it."""
+    driver = -estimate.scenario.device.memory_bytes % 2**30
+    return Figure(estimate.allocated_bytes + context_bytes(estimate) + driver)
 
 
 def _between_steps(estimate: Estimate) -> Figure:

@@ -282,7 +282,7 @@ def _lengths(entry: Mapping[str, Any], engine: str) -> dict[str, Any]:
             "inference.prompt_tokens": words.count(held, "the context"),
             "inference.generated_tokens": 0,
         }
-    generated = int(entry.get("generated_tokens") or 0)
+    generated = max(0, int(entry.get("generated_tokens") or 0) - 1)  # the first one comes with the prompt
     tokens = words.count(held, "the prompt")
     if "+" in str(held) or str(held).startswith("cache"):
         tokens = max(1, tokens - generated)

@@ -27,10 +27,14 @@ def four_bit(
     """``Linear4bit`` of bitsandbytes: unpacks its weight for each product; keeps nothing of its input.
 
     It computes in ``compute`` and returns the format it was given.  Double quantisation unpacks the
-    scales first, to fp32.
+    scales first, to fp32.  A single token is multiplied with the packed weight.
     """
     o = c.options
     own = op.cast(t, x, o.compute)
+    if o.decode and o.one_sequence:
+        out = t.tensor(name, dims, o.compute)
+        t.record("gemv_4bit", (own,) if bias is None else (own, op.cast(t, bias, o.compute)), out, (), ())
+        return op.cast(t, out, x.width)
     scales = (FP32 * (w.elements // BLOCK), 0) if o.nested else None
     unpacked = t.tensor("weight, unpacked", w.dims, HALF)
     t.run("dequantize_4bit", (), (unpacked,), (), (), scales)
