@@ -26,9 +26,8 @@ from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Parallelism, Scenario
 
 UNWRITTEN: Final = (
-    *("first_norm", "attention_output_gate", "moe_latent_size"),
+    *("attention_output_gate", "moe_latent_size"),
     *("linear_num_key_heads", "lru_width", "position_buckets"),
-    *("num_hidden_groups",),
 )
 """Fields of a model that no module reads yet: only their defaults can be estimated."""
 
@@ -48,7 +47,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 
 _SHAPES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "decoder": {"head": ("causal",), "position_embedding": ("rope", "learned", "alibi", "none")},
-    "encoder": {"head": tuple(HEADS), "position_embedding": ("learned", "none")},
+    "encoder": {"head": tuple(HEADS), "position_embedding": ("rope", "learned", "none")},
     "two stacks": {
         "head": ("seq2seq", "speech"),
         "position_embedding": ("learned", "sinusoidal", "relative"),

@@ -92,7 +92,8 @@ class Ledger:
                     shared = [root for root in kind.handed if root not in booked]
                 else:
                     own = sum(self._bytes(_saved(block.kept.tensors)) for block in kind.blocks)
-                    shared = [root for block in kind.blocks for root in block.ambient if root not in booked]
+                    saved = _saved(root for block in kind.blocks for root in block.ambient)
+                    shared = [root for root in saved if root not in booked]
                 booked.update(shared)
                 layers += [own + self._bytes(shared), *[own] * (count - 1)]
             stacks[stack.name] = tuple(layers)
@@ -123,6 +124,8 @@ class Ledger:
                 continue
             copies = (tensor for tensor in block.kept.tensors if tensor.weight_copy)
             total += self._bytes(copies) * count
+        for stack in self._program.stacks:  # of weights that layers share
+            total += self._bytes(tensor for tensor in stack.shared_kept.tensors if tensor.weight_copy)
         return total
 
     # -- steps ---------------------------------------------------------------------------------------

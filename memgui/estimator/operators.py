@@ -44,6 +44,8 @@ def weight(t: Tape, parameter: Parameter, width: int) -> Tensor:
     parameter.copy = out
     if out.grad:
         t.cast_cache.append(out)
+        if t.pool is not None:
+            t.hand_out(out)
     return t.record("_to_copy", (parameter,), out, (), ((parameter, NEW),))
 
 

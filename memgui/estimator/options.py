@@ -101,6 +101,8 @@ def options(scenario: Scenario) -> Options:
     """The options of a scenario's training step, or of its prompt phase."""
     model = scenario.model
     window = model.sliding_window or model.attention_chunk_size
+    if window is not None and not model.is_decoder:
+        window //= 2  # half of it lies ahead
     if scenario.task == "training":
         training = scenario.training
         mixed = training.precision == "bf16_mixed"
@@ -133,7 +135,7 @@ def options(scenario: Scenario) -> Options:
             checkpointing=training.activation_checkpointing,
             cache=training.use_cache and training.activation_checkpointing == "none",
             attention_dropout="attention" in model.dropouts and drops(model.attention_dropout),
-            hidden_dropout=bool({"hidden", "feed_forward"} & {*model.dropouts})
+            hidden_dropout=bool({"hidden", "feed_forward", "attention_output"} & {*model.dropouts})
             and drops(model.hidden_dropout),
             embedding_dropout="embedding" in model.dropouts and drops(model.embedding_dropout),
             activation_dropout="activation" in model.dropouts and drops(model.activation_dropout),

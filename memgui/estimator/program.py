@@ -145,9 +145,18 @@ class Program:
         yield from (stack.frame for stack in self.stacks)
         yield self.tail
 
-    def _block(self, key: str, write: layers.Writer, context: Context, before: Tensor | None) -> Block:
+    def _block(
+        self,
+        key: str,
+        write: layers.Writer,
+        context: Context,
+        before: Tensor | None,
+        pool: list[Parameter] | None = None,
+    ) -> Block:
+        """A block; one that shares its weights takes them from ``pool``, or fills it where it is empty."""
         o = self.options
         tape = Tape(key, self.sizes, o.autocast, o.training, o.half)
+        tape.pool = pool
         if before is None:
             x = tape.tensor("nothing", (0,), 0)
         else:
@@ -160,7 +169,8 @@ class Program:
 
         Returns what the last layer hands on.
         """
-        compiled: dict[tuple[str, bool, bool, int], Block] = {}
+        compiled: dict[tuple[str, str, bool, bool, int], Block] = {}
+        pools: dict[tuple[str, int], list[Parameter]] = {}
         kinds: dict[tuple[layers.LayerPlan, bool, bool, int], Kind] = {}
         x = stack.frame.tape.out
         assert x is not None
@@ -171,12 +181,13 @@ class Program:
                 before = frozen, x.grad, x.width
                 handed = tuple(plan.context.handed)
                 blocks: list[Block] = []
-                for name, write in layer.blocks:
-                    block = compiled.get((name, frozen, x.grad, x.width))
+                for number, (name, write) in enumerate(layer.blocks):
+                    variant = name, layer.weights, frozen, x.grad, x.width
+                    block = compiled.get(variant)
                     if block is None:
-                        block = self._block(name, write, context, x)
+                        pool = pools.setdefault((layer.weights, number), []) if layer.weights else None
+                        block = compiled[variant] = self._block(name, write, context, x, pool)
                         _publish(block)
-                        compiled[name, frozen, x.grad, x.width] = block
                     blocks.append(block)
                     x = block.tape.out
                     assert x is not None

@@ -222,6 +222,7 @@ class Tape:
         "cached",
         "carried",
         "cast_cache",
+        "drawn",
         "final",
         "frees_input",
         "half",
@@ -237,6 +238,7 @@ class Tape:
         "parameters",
         "part",
         "pinned",
+        "pool",
         "replaced",
         "results",
         "sizes",
@@ -264,6 +266,8 @@ class Tape:
         self.outside: list[Tensor] = []
         self.leaf: Tensor | None = None
         self.carried: Tensor | None = None
+        self.pool: list[Parameter] | None = None
+        self.drawn = 0
         self.final = False
         self.frees_input = False
         self.out: Tensor | None = None
@@ -294,7 +298,10 @@ class Tape:
         role: str = "",
         inputs: int = 1,
     ) -> Parameter:
-        """A weight of this block, listed once."""
+        """A weight of this block, listed once; one of the ``pool`` where the block shares its weights."""
+        if self.pool is not None and self.drawn < len(self.pool):
+            self.drawn += 1
+            return self.pool[self.drawn - 1]
         made = Parameter(
             name,
             dims,
@@ -309,6 +316,10 @@ class Tape:
         made.part = part or self.part
         made.module = self.module
         self.parameters.append(made)
+        if self.pool is not None:
+            made.tied = made.grad
+            self.pool.append(made)
+            self.drawn += 1
         return made
 
     def buffer(self, name: str, dims: Dims, width: int) -> None:

@@ -147,6 +147,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mamba_inner_norm: str = "none"
     residual_in_fp32: bool = False
     logits_in_fp32: bool = False
+    loss_in_fp32: bool = False
 
     # linear attention (``gated_delta_net``, ``kda``) and recurrences (``rg_lru``, ``short_conv``)
     linear_num_key_heads: int = 0

@@ -175,7 +175,8 @@ def _head(m: ModelSpec, parts: Parts) -> None:
     h, width = m.hidden_size, m.embedding_size or m.hidden_size
     own = 0 if m.tie_word_embeddings else m.vocab_size * width
     if m.head == "masked":
-        parts["lm_head"] += h * width + width * m.mlp_bias + _norm(m, width) + m.vocab_size + own
+        parts["lm_head"] += h * width + width * m.mlp_bias + _norm(m, width) + own
+        parts["lm_head"] += m.vocab_size * m.lm_head_bias
     elif m.head == "image":
         parts["lm_head"] += (h + 1) * m.num_labels
     elif m.head != "base":

@@ -37,7 +37,8 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
     )
     t.use(q, k, v, x)
-    return op.dropout(t, y, o.hidden_dropout and "hidden" in m.dropouts and not m.joined_branches)
+    drops = o.hidden_dropout and "feed_forward" not in m.dropouts
+    return op.dropout(t, y, drops and not m.joined_branches)
 
 
 def _tempered(t: Tape, c: Context, q: Tensor) -> Tensor:

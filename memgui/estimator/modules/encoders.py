@@ -8,6 +8,8 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
+from memgui.estimator.modules.reach import reaches
+from memgui.estimator.modules.rotary import tables
 from memgui.estimator.tape import NEW, PARAMETER, Dims, Parameter, Tape, Tensor
 
 INT64 = 8
@@ -32,26 +34,30 @@ def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
     if m.embedding_norm:
         x = norm(t, c, x, "embeddings.LayerNorm", part="embedding")
     x = op.dropout(t, x, o.embedding_dropout)
+    t.hold(x)
     if m.embedding_size:
         t.part = "embedding_projection"
-        w = t.parameter("embedding_hidden_mapping_in.weight", ("h", "e"), o.width, o.base_trained)
-        bias = t.parameter("embedding_hidden_mapping_in.bias", ("h",), o.width, o.base_trained)
-        x = op.linear(t, x, w, bias, "embedded tokens", c.hidden, "addmm")
+        x = projection(t, c, x, "embedding.projection", "embedded tokens", ("h",), ("e",), bias=True, cut="")
         t.part = "embedding"
-    padding_mask(t, c, x.width)
-    t.hold(x)
+    hidden_tokens(t, c, x.width)
+    if m.position_embedding == "rope":
+        tables(t, c, x.width, given=False)
     return x
 
 
-def padding_mask(t: Tape, c: Context, width: int) -> None:
-    """The mask that hides padding: additive for eager attention, else boolean."""
+def hidden_tokens(t: Tape, c: Context, width: int) -> None:
+    """Masks that hide padding and what is far off: additive for eager attention, else boolean."""
     o = c.options
     if o.masked:
         c.given(t, "attention mask", c.rows, INT64)
-        mask = t.tensor("mask", ("b", c.queries, c.keys), width if o.attention == "eager" else 1)
-        t.run("mask", (), (mask,), (), ())
-        t.hand_out(mask)
-        c.masks["full"] = mask
+    eager = o.attention == "eager"
+    for name, reach in reaches(c.model).items():
+        if o.masked or (o.windowed and reach.limited):
+            rows = "b" if eager or o.masked else 1
+            mask = t.tensor("mask", (rows, c.queries, c.keys), width if eager else 1)
+            t.run("mask", (), (mask,), (), ())
+            t.hand_out(mask)
+            c.masks[name] = mask
 
 
 def _segments_and_positions(t: Tape, c: Context, x: Tensor, narrow: Dims) -> Tensor:
@@ -141,7 +147,9 @@ def masked_head(t: Tape, c: Context, x: Tensor) -> Tensor:
     y = norm(t, c, y, "transform.LayerNorm", part="lm_head")
     assert c.table is not None
     w = c.table if m.tie_word_embeddings else head_weight(t, c, "decoder.weight", c.table.dims)
-    shift = t.parameter("decoder.bias", ("V",), o.width, w.grad, "vocabulary")
+    shift = None
+    if m.lm_head_bias:
+        shift = t.parameter("decoder.bias", ("V",), o.width, w.grad, "vocabulary")
     t.loss = True
     logits = op.linear(t, y, w, shift, "logits", (*c.rows, "V"), "addmm")
     return cross_entropy(t, c, logits, c.rows)
@@ -180,8 +188,11 @@ def cross_entropy(t: Tape, c: Context, logits: Tensor, rows: Dims, labels: Tenso
     if labels is None:
         labels = c.given(t, "labels", rows, INT64)
     t.loss = True
-    y = op.nll_loss(t, op.log_softmax(t, logits), labels)
     t.hold(logits)
+    if c.model.loss_in_fp32:
+        logits = op.cast(t, logits, FP32)
+    y = op.nll_loss(t, op.log_softmax(t, logits), labels)
+    t.use(logits)
     t.loss = False
     return y
 

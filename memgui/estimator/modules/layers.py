@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import groupby
 from typing import NamedTuple
@@ -36,7 +37,9 @@ def attending(mixer: str) -> Module:
 
 def dense(t: Tape, c: Context, x: Tensor) -> Tensor:
     """The dense feed-forward and its dropout."""
-    return op.dropout(t, mlp(t, c, x), c.options.hidden_dropout and not c.model.joined_branches)
+    m = c.model
+    drops = c.options.hidden_dropout and "attention_output" not in m.dropouts
+    return op.dropout(t, mlp(t, c, x), drops and not m.joined_branches)
 
 
 MIXERS: dict[str, tuple[str, Module]] = {
@@ -73,11 +76,15 @@ FEED_FORWARDS: dict[str, tuple[str, Module]] = {
 
 
 class LayerPlan(NamedTuple):
-    """A kind of layer: a stable key, a label, and its blocks by name."""
+    """A kind of layer: a stable key, a label, and its blocks by name.
+
+    Layers with the same ``weights`` share them; the first of these owns them.
+    """
 
     key: str
     label: str
     blocks: tuple[tuple[str, Writer], ...]
+    weights: str = ""
 
 
 # -- how a block joins the residual stream ---------------------------------------------------------
@@ -157,12 +164,12 @@ def parallel(mixer: Module, feed_forward: Module) -> Writer:
 # -- plans -----------------------------------------------------------------------------------------
 
 
-def plan(mixer: str, feed_forward: str, together: bool = False) -> LayerPlan:
+def plan(mixer: str, feed_forward: str, together: bool = False, bare: bool = False) -> LayerPlan:
     """The layer that ``mixer`` and ``feed_forward`` make, one after the other or side by side.
 
-    ``KeyError`` names one that is unknown.
+    ``bare``: there is no norm before its mixer.  ``KeyError`` names a half that is unknown.
     """
-    found = _PLANS.get((mixer, feed_forward, together))
+    found = _PLANS.get((mixer, feed_forward, together, bare))
     if found is None:
         key = f"{mixer}.{feed_forward}"
         blocks: tuple[tuple[str, Writer], ...]
@@ -176,16 +183,25 @@ def plan(mixer: str, feed_forward: str, together: bool = False) -> LayerPlan:
             blocks = tuple(
                 (kind, residual(kinds[kind][1], *norms)) for kind, kinds, *norms in halves if kind != "none"
             )
+            if bare:
+                key = f"{key}.first"
+                blocks = ((f"{mixer}.first", _without_norm(MIXERS[mixer][1])), *blocks[1:])
         label = (MIXERS[mixer] if feed_forward in ("dense", "none") else FEED_FORWARDS[feed_forward])[0]
-        found = _PLANS[mixer, feed_forward, together] = LayerPlan(key, label, blocks)
+        found = _PLANS[mixer, feed_forward, together, bare] = LayerPlan(key, label, blocks)
     return found
 
 
-_PLANS: dict[tuple[str, str, bool], LayerPlan] = {}
+def _without_norm(module: Module) -> Writer:
+    """``x + module(x)``."""
+    return lambda t, c, x: op.add(t, x, module(t, c, x), "residual stream")
+
+
+_PLANS: dict[tuple[str, str, bool, bool], LayerPlan] = {}
 
 
 def block_label(key: str) -> str:
     """The label of a block of a layer, or of what stands before and after the layers."""
+    key = key.removesuffix(".first")
     found = MIXERS.get(key) or FEED_FORWARDS.get(key)
     if found is not None:
         return found[0]
@@ -206,8 +222,29 @@ def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     mixers, feeds = model.layer_types, model.mlp_layer_types
     together = model.parallel_block != "none"
     plain = "sparse" if model.num_experts else "dense"
-    if len(mixers) <= 1 and len(feeds) <= 1:
+    if len(mixers) <= 1 and len(feeds) <= 1 and model.first_norm:
         only = plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, plain), together)
-        return [(only, count)]
-    kinds = ((pattern_at(mixers, i, "full_attention"), pattern_at(feeds, i, plain)) for i in range(count))
-    return [(plan(*kind, together), len(list(run))) for kind, run in groupby(kinds)]
+        return _sharing(only, count, model.num_hidden_groups) if model.num_hidden_groups else [(only, count)]
+    kinds = (
+        (
+            pattern_at(mixers, i, "full_attention"),
+            pattern_at(feeds, i, plain),
+            together,
+            not (i or model.first_norm),
+        )
+        for i in range(count)
+    )
+    return [(plan(*kind), len(list(run))) for kind, run in groupby(kinds)]
+
+
+def _sharing(layer: LayerPlan, count: int, groups: int) -> list[tuple[LayerPlan, int]]:
+    """Layers in groups that share their weights: of each group the first layer owns them."""
+    runs: list[tuple[LayerPlan, int]] = []
+    members = Counter(i * groups // count for i in range(count))
+    for group, many in members.items():
+        weights = f"group {group}"
+        blocks = tuple((f"{name}.first", write) for name, write in layer.blocks)
+        runs.append((layer._replace(key=f"{layer.key}.{group}.first", blocks=blocks, weights=weights), 1))
+        if many > 1:
+            runs.append((layer._replace(key=f"{layer.key}.{group}", weights=weights), many - 1))
+    return runs

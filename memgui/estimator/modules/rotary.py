@@ -37,12 +37,15 @@ class Rotation(NamedTuple):
 # -- in the stem ----------------------------------------------------------------------------------
 
 
-def tables(t: Tape, c: Context, width: int) -> None:
-    """Tables of cosines and sines, once per step (in some models once for each reach)."""
+def tables(t: Tape, c: Context, width: int, *, given: bool = True) -> None:
+    """Tables of cosines and sines, once per step (in some models once for each reach).
+
+    ``given``: the layers are handed the positions beside them.
+    """
     rotation = ROTATIONS[c.model.rotary_style]
     positions = t.tensor("position ids", (c.queries,), INT64)
     t.run("arange", (), (positions,), (), ())
-    t.hand_out(positions)
+    (t.hand_out if given else t.hold)(positions)
     made: Tables = ()
     for name, reach in reaches(c.model).items():
         if not reach.rotated:
@@ -121,6 +124,14 @@ def _half_in_fp32(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     return op.cast(t, _half(t, c, x, found), x.width)
 
 
+def _half_upcast(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """ModernBERT: as Llama, of what has been cast to fp32 twice."""
+    cos, sin = found
+    straight = op.mul(t, op.cast(t, x, FP32), cos, x.name, x.dims)
+    crossed = op.mul(t, op.rotate_half(t, op.cast(t, x, FP32)), sin, x.name, x.dims)
+    return op.cast(t, op.add(t, straight, crossed, x.name), x.width)
+
+
 def _part(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     """NeoX, Phi: the first part of each head as Llama does, then both parts put together again."""
     turned = op.piece(t, x, x.name, (*x.dims[:-1], "p"))
@@ -175,6 +186,7 @@ def _complex(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
 ROTATIONS = {
     "half": Rotation(_half),
     "half_fp32": Rotation(_half_in_fp32, exact=True),
+    "half_upcast": Rotation(_half_upcast),
     "part": Rotation(_part),
     "pairs_part": Rotation(_part, written_out=True),
     "pairs_part_by_token": Rotation(_part_by_token, looked_up=True),

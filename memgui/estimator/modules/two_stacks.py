@@ -8,7 +8,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.mixing import convolution
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.cross import biased_attention, cross_attention
-from memgui.estimator.modules.encoders import cross_entropy, head_weight, padding_mask
+from memgui.estimator.modules.encoders import cross_entropy, head_weight, hidden_tokens
 from memgui.estimator.modules.layers import LayerPlan, Module, Writer, attending, dense, residual
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.reach import masks
@@ -96,7 +96,7 @@ def source_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
     ids = c.given(t, "token ids", c.rows, INT64)
     table = _shared_table(t, c)
     x = _embedded(t, c, ids, table, counted=True)
-    padding_mask(t, c, x.width)
+    hidden_tokens(t, c, x.width)
     return x
 
 

@@ -15,6 +15,17 @@ from memgui.importers.families.registry import Fields, family
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 IMAGE_CLASSES = 1000
+PADDED = 2
+"""Positions before the first token's: that of padding, and one more."""
+DISTILLED = {
+    "hidden_size": "dim",
+    "num_hidden_layers": "n_layers",
+    "num_attention_heads": "n_heads",
+    "intermediate_size": "hidden_dim",
+    "hidden_act": "activation",
+    "hidden_dropout": "dropout",
+}
+"""DistilBERT's own names."""
 
 
 def head(c: Config, usual: str, pooler: bool = False) -> Fields:
@@ -23,7 +34,7 @@ def head(c: Config, usual: str, pooler: bool = False) -> Fields:
     return {"head": "base", "pooler": pooler} if bare else {"head": usual}
 
 
-@family("bert", "electra", "xlm-roberta", "camembert")
+@family("bert", "electra")
 def bert(c: Config) -> Fields:
     """Norms after each sum, learned positions and segments, biases everywhere."""
     fields = dimensions(c)
@@ -44,6 +55,7 @@ def bert(c: Config) -> Fields:
         "position_embedding": "learned",
         "attention_bias": True,
         "attention_output_bias": True,
+        "lm_head_bias": True,
         "softmax_in_fp32": False,
         "mlp_bias": True,
         "type_vocab_size": c.count("type_vocab_size", default=0),
@@ -57,16 +69,31 @@ def bert(c: Config) -> Fields:
     }
 
 
-@family("roberta")
+@family("roberta", "xlm-roberta", "camembert")
 def roberta(c: Config) -> Fields:
     """BERT; the first positions belong to padding and are counted in ``max_position_embeddings``."""
-    return bert(c)
+    fields = bert(c)
+    rows = fields["max_position_embeddings"]
+    return {**fields, "max_position_embeddings": max(rows - PADDED, 0), "position_offset": min(rows, PADDED)}
+
+
+@family("distilbert")
+def distilbert(c: Config) -> Fields:
+    """BERT without segments; its layers drop behind the feed-forward alone."""
+    for name, own in DISTILLED.items():
+        c = c.renamed(name, own)
+    fields = bert(c)
+    return {**fields, "pooler": False, "dropouts": ("attention", "feed_forward", "embedding")}
 
 
 @family("albert")
 def albert(c: Config) -> Fields:
-    """BERT with a narrow embedding, and layers that share their weights."""
-    return {**bert(c), "num_hidden_groups": c.count("num_hidden_groups", default=1)}
+    """BERT with a narrow embedding, and layers that share their weights and drop behind attention alone."""
+    return {
+        **bert(c),
+        "num_hidden_groups": c.count("num_hidden_groups", default=1),
+        "dropouts": ("attention", "attention_output", "embedding"),
+    }
 
 
 @family("deberta-v2")
@@ -96,8 +123,9 @@ def modernbert(c: Config) -> Fields:
         **fields,
         **mixers(stated or computed),
         **dropouts(c, "attention", "embedding"),
-        "dropouts": ("attention", "hidden", "embedding"),
-        "hidden_dropout": c.ratio("mlp_dropout"),
+        "dropouts": ("attention", "attention_output", "activation", "embedding"),
+        "hidden_dropout": c.ratio("attention_dropout"),
+        "activation_dropout": c.ratio("mlp_dropout"),
         **head(c, "masked"),
         "is_decoder": False,
         "sliding_window": c.count("local_attention", default=128),
@@ -109,6 +137,9 @@ def modernbert(c: Config) -> Fields:
         "embedding_norm": True,
         "fused_qkv": True,
         "fused_gate_up": True,
+        "rotary_style": "half_upcast",
+        "rotary_per_layer_type": True,
+        "loss_in_fp32": True,
         "attention_bias": bias,
         "attention_output_bias": bias,
         "mlp_bias": c.flag("mlp_bias", default=False),

@@ -320,6 +320,12 @@ ENCODER: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Buckets of distances to one side in disentangled attention."),
         applies=_encoder,
     ),
+    flag(
+        "loss_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Loss in fp32"),
+        QT_TRANSLATE_NOOP("fields", "The encoder's logits are turned to fp32 for the loss."),
+        applies=_encoder,
+    ),
     size(
         "image_size",
         QT_TRANSLATE_NOOP("fields", "Image size"),

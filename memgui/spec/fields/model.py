@@ -383,6 +383,7 @@ FIELDS: tuple[Field, ...] = (
             Choice("attention", QT_TRANSLATE_NOOP("fields", "attention probabilities")),
             Choice("hidden", QT_TRANSLATE_NOOP("fields", "residual branches")),
             Choice("feed_forward", QT_TRANSLATE_NOOP("fields", "feed-forward branch only")),
+            Choice("attention_output", QT_TRANSLATE_NOOP("fields", "attention branch only")),
             Choice("embedding", QT_TRANSLATE_NOOP("fields", "embeddings")),
             Choice("activation", QT_TRANSLATE_NOOP("fields", "inside the feed-forward layer")),
             Choice("final", QT_TRANSLATE_NOOP("fields", "behind the final norm")),

@@ -22,6 +22,7 @@ ATTENTION: tuple[Field, ...] = (
         ),
         Choice("half", QT_TRANSLATE_NOOP("fields", "halves (Llama)")),
         Choice("half_fp32", QT_TRANSLATE_NOOP("fields", "halves in fp32 (OLMo)")),
+        Choice("half_upcast", QT_TRANSLATE_NOOP("fields", "halves in fp32 (ModernBERT)")),
         Choice("part", QT_TRANSLATE_NOOP("fields", "halves, put together again (NeoX, Phi)")),
         Choice("pairs_part", QT_TRANSLATE_NOOP("fields", "pairs, put together again (GLM)")),
         Choice("pairs_part_by_token", QT_TRANSLATE_NOOP("fields", "pairs, token by token (GPT-J)")),
