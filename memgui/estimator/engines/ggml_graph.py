@@ -7,6 +7,7 @@ llama-graph.cpp and ggml-alloc.c; checked against its own scheduler on devices t
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from memgui.estimator.engines.cache import RECURRENT
@@ -347,6 +348,7 @@ class _Writer:
         return y
 
 
+@lru_cache(maxsize=128)
 def _sample(model: ModelSpec) -> list[tuple[str, str]]:
     """A few layers that show every kind at least twice, and the last one.
 

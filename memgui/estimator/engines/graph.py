@@ -7,8 +7,6 @@ is small (a layer of each kind and the ends) and is written anew for each scenar
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import prod
-
 from memgui.estimator.engines.sheet import Factor, Term
 
 Dims = tuple[Factor | int, ...]
@@ -24,8 +22,10 @@ class Buffer:
         self.dims = dims
         self.width = width
         self.per = per
-        elements = prod(dim.value if isinstance(dim, Factor) else dim for dim in dims)
-        self.size = elements * width // per
+        size = width
+        for dim in dims:
+            size *= dim if type(dim) is int else dim[1]
+        self.size = size // per
         self.last = -1
 
     @property
@@ -45,6 +45,7 @@ class Graph:
     def __init__(self) -> None:
         self.steps: list[tuple[str, tuple[Buffer, ...], tuple[Buffer, ...]]] = []
         self._kept: set[Buffer] = set()
+        self._deaths: dict[int, list[Buffer]] = {}
 
     def make(
         self, name: str, dims: Dims, width: int = 2, *, reads: Iterable[Buffer] = (), operator: str = ""
@@ -70,12 +71,18 @@ class Graph:
         self._kept.update(buffers)
 
     def _dying(self) -> dict[int, list[Buffer]]:
-        dying: dict[int, list[Buffer]] = {}
-        for _, makes, _ in self.steps:
-            for buffer in makes:
-                if buffer not in self._kept:
-                    dying.setdefault(buffer.last, []).append(buffer)
-        return dying
+        """The buffers that die after each step; asked for when all steps are there."""
+        if not self._deaths:
+            dying = self._deaths
+            for _, makes, _ in self.steps:
+                for buffer in makes:
+                    if buffer in self._kept:
+                        continue
+                    if buffer.last in dying:
+                        dying[buffer.last].append(buffer)
+                    else:
+                        dying[buffer.last] = [buffer]
+        return self._deaths
 
     def peak(self) -> tuple[int, list[Buffer], str]:
         """The most bytes alive at once, the buffers alive then, and the operator that runs."""
@@ -108,20 +115,22 @@ class Graph:
         for at, (_, makes, _) in enumerate(self.steps):
             for buffer in makes:
                 size = -(-buffer.size // alignment) * alignment
-                fit = min(
-                    (gap for gap in reversed(gaps) if gap[1] >= size), key=lambda gap: gap[1], default=None
-                )
-                if fit is None:
+                best = -1
+                room = 0
+                for where in range(len(gaps) - 1, -1, -1):  # of equal ones the last
+                    found = gaps[where][1]
+                    if found >= size and (best < 0 or found < room):
+                        best, room = where, found
+                if best < 0:
                     offsets[buffer] = end
                     end += size
                     most = max(most, end)
                 else:
-                    where = gaps.index(fit)
-                    offsets[buffer] = fit[0]
-                    if fit[1] == size:
-                        del gaps[where]
+                    offset = offsets[buffer] = gaps[best][0]
+                    if room == size:
+                        del gaps[best]
                     else:
-                        gaps[where] = (fit[0] + size, fit[1] - size)
+                        gaps[best] = (offset + size, room - size)
             for buffer in dying.get(at, ()):
                 size = -(-buffer.size // alignment) * alignment
                 end = _free(gaps, offsets.pop(buffer), size, end)
@@ -133,10 +142,12 @@ def _free(gaps: list[tuple[int, int]], offset: int, size: int, end: int) -> int:
     where = 0
     while where < len(gaps) and gaps[where][0] < offset:
         where += 1
-    if where and sum(gaps[where - 1]) == offset:
-        where -= 1
-        offset, size = gaps[where][0], gaps[where][1] + size
-        del gaps[where]
+    if where:
+        start, length = gaps[where - 1]
+        if start + length == offset:
+            where -= 1
+            offset, size = start, length + size
+            del gaps[where]
     if where < len(gaps) and gaps[where][0] == offset + size:
         size += gaps[where][1]
         del gaps[where]
