@@ -114,7 +114,7 @@ class Library(QObject):
 
         self._jobs.run(
             "open",
-            lambda job: opened_path(path),
+            lambda job: opened_path(path, lambda done, total: not job.cancelled),
             lambda found: self._opened(path, found),
             self._failed,
         )

@@ -11,9 +11,12 @@ from memgui.files.bounded import FileFault, StrPath
 from memgui.files.strict_json import JsonObject, load_object, shown
 from memgui.importers.config_reader import SYNONYMS, Config, Report
 from memgui.importers.families import FAMILIES, Fields
+from memgui.importers.gguf_config import config_of
 from memgui.importers.nearest import read_as_nearest
 from memgui.importers.quantization import Quantization, quantization
+from memgui.importers.safetensors_config import config_of_shapes
 from memgui.importers.silent import is_silent
+from memgui.importers.tensors import TensorTable
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
 
@@ -52,6 +55,25 @@ def import_config(source: StrPath | Mapping[str, Any], name: str = "") -> Import
         content = load_object(source, infinity=True)
         stated = JsonObject(content, str(source).rpartition("/")[2])
     return _imported(stated, name)
+
+
+def import_weights(table: TensorTable, file: str, name: str = "") -> Imported:
+    """Read the model that weight files without a config.json describe.
+
+    GGUF metadata states it; safetensors only where shapes and names leave no doubt.
+
+    Args:
+        table: what the headers of the files say.
+        file: what faults call the file.
+        name: what the model shall be called, where the file does not say it.
+    """
+    if table.container == "gguf":
+        stated = config_of(table, file)
+        own = table.metadata.get("general.name")
+        name = name or (own if isinstance(own, str) else "")
+    else:
+        stated = config_of_shapes(table, file)
+    return _imported(JsonObject(stated, file), name)
 
 
 def model_from_config(

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from memgui.catalog import Catalog, UnknownName
-from memgui.files.bounded import FileFault, display_name, read_whole
-from memgui.importers.hf_config import import_config
-from memgui.importers.model_folder import Kind, detect
+from memgui.files.bounded import FileFault, Progress, display_name, read_whole
+from memgui.importers.hf_config import Imported, import_config, import_weights
+from memgui.importers.model_folder import Kind, ModelSource, detect, read_weights
+from memgui.importers.quantization import Quantization, quantization_beside
+from memgui.importers.tensors import TensorTable
 from memgui.presets.codec import MAX_BYTES, decode
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario, ScenarioError, replace
+
+PART_ENDING: Final = re.compile(r"-\d{5}-of-\d{5}$|\.safetensors$|\.safetensors\.index$")
+"""What the name of a part of a model ends in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a path or a name holds; ``assumed`` says what it left open and what was taken instead."""
+    """What a path or a name holds; ``assumed`` says what it left open and what was taken instead.
+
+    ``understood`` and ``ignored`` are keys of the file that decided something, and those that nobody here
+    reads.  ``weights`` are the tensors that lie there, ``quantization`` how the file says they are stored.
+    """
 
     content: Scenario | ModelSpec
     assumed: tuple[Message, ...] = ()
     issues: tuple[Issue, ...] = ()
+    understood: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    weights: TensorTable | None = None
+    quantization: Quantization | None = None
 
     @property
     def model(self) -> ModelSpec:
@@ -52,21 +67,49 @@ def _looks_like_a_path(text: str) -> bool:
     return absolute or text.lower().endswith((".json", ".gguf", ".safetensors")) or text[-1:] in separators
 
 
-def opened_path(path: Path) -> Opened:
-    """What lies at ``path``: a config.json, a folder with one, a preset.  Raises :class:`FileFault`."""
+def opened_path(path: Path, progress: Progress | None = None) -> Opened:
+    """What lies at ``path``: a config.json, weights, a folder with either, a preset.
+
+    ``progress`` counts the weight files read.  Raises :class:`FileFault`.
+    """
     source = detect(path)
     if source.kind is Kind.PRESET:
         decoded = decode(read_whole(path, MAX_BYTES), display_name(path))
         return Opened(decoded.preset.content, issues=decoded.issues)
     if source.config is None:
-        raise FileFault(
-            display_name(path),
-            QT_TRANSLATE_NOOP(
-                "messages", "{file} has weights but no config.json beside it, which says what the model is."
-            ),
-        )
+        return _weights_alone(source, progress)
     imported = import_config(source.config, _model_name(source.config))
-    return Opened(imported.model, imported.assumed)
+    notes: tuple[Message, ...] = ()
+    table = None
+    try:
+        table = read_weights(source, progress)
+    except FileFault as fault:  # the model is described without them
+        notes = (fault.message,)
+    found = _opened(imported, table, notes)
+    if found.quantization is None:
+        found = replaced(found, quantization=quantization_beside(source.config.parent))
+    return found
+
+
+def _weights_alone(source: ModelSource, progress: Progress | None) -> Opened:
+    table = read_weights(source, progress)
+    assert table is not None  # a path without a config is weights
+    first = source.weights[0]
+    folder = source.kind is Kind.FOLDER
+    name = display_name(source.path.resolve().name if folder else PART_ENDING.sub("", first.stem))
+    return _opened(import_weights(table, display_name(first), name), table, ())
+
+
+def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message, ...]) -> Opened:
+    told = (*notes, *table.notes) if table is not None else notes
+    return Opened(
+        imported.model,
+        (*imported.assumed, *told),
+        understood=imported.understood,
+        ignored=imported.ignored,
+        weights=table,
+        quantization=imported.quantization,
+    )
 
 
 def _model_name(config: Path) -> str:

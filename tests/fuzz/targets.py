@@ -10,14 +10,16 @@ import gguf
 import numpy as np
 import safetensors.numpy
 
+from memgui.catalog import Catalog
 from memgui.files.bounded import FileFault, read_whole
 from memgui.importers.gguf_parts import read_gguf
-from memgui.importers.hf_config import import_config
+from memgui.importers.hf_config import import_config, import_weights
 from memgui.importers.safetensors_shards import read_files, read_index
 from memgui.importers.tensors import TensorTable
 from memgui.presets.codec import MAX_MANY_BYTES, decode_many
 from tests.fuzz.mutate import File
 from tests.importers.files import gguf_llama, llama, safetensors_header, write_shards
+from tests.importers.test_gguf_config import ARCHITECTURES, written
 
 ROOT = Path(__file__).parents[2]
 PART = "m-00001-of-00002.gguf"
@@ -44,6 +46,9 @@ def make_targets(folder: Path) -> dict[str, Target]:
         ),
         "index": Target("m.safetensors.index.json", _indexes(folder), read_index, is_json=True),
         "gguf": Target("m.gguf", _gguf(folder), lambda path: _within(path, read_gguf(path))),
+        "gguf model": Target(
+            "m.gguf", _gguf_models(), lambda path: import_weights(read_gguf(path), "m.gguf")
+        ),
         "part": Target(PART, _gguf_part(folder), read_gguf),
         "preset": Target("p.memgui.json", _presets(), _read_presets, is_json=True),
     }
@@ -136,6 +141,17 @@ def _gguf(folder: Path) -> tuple[File, ...]:
     _finish(writer)
     made = (gguf_llama(2, 256, 512, 40), gguf_llama(16, 2048, 8192, 1_500))
     return (File(path.read_bytes()), *(File(header, size - len(header)) for header, size in made))
+
+
+def _gguf_models() -> tuple[File, ...]:
+    """Built-in models of several kinds, as llama.cpp's converter describes them."""
+    kinds = ("llama", "mixtral", "gemma2", "deepseek_v3", "mamba2", "lfm2", "gpt_oss", "qwen3_next", "falcon")
+    first = {entry.spec.model_type: entry.spec for entry in Catalog().models}
+    made = []
+    for model in (first[kind] for kind in kinds if kind in first):
+        header = written(model, ARCHITECTURES[model.model_type])
+        made.append(File(header[:-8], 32 + int.from_bytes(header[-8:], "little")))
+    return tuple(made)
 
 
 def _gguf_part(folder: Path) -> tuple[File, ...]:

@@ -13,6 +13,7 @@ from memgui.files.bounded import FileFault
 from memgui.planning.opening import opened, starting_scenario, with_device
 from memgui.presets.codec import Preset, encode
 from memgui.spec import ModelSpec, Scenario, ScenarioError, replace
+from tests.importers.files import gguf_llama, llama, number, sparse, write_safetensors, write_shards
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",
@@ -49,6 +50,65 @@ def test_a_config_its_folder_and_a_built_in_name(tmp_path: Path, catalog: Catalo
     assert by_folder.model.intermediate_size == 11008
     named = opened(catalog.models[0].name.upper(), catalog)
     assert named.model == catalog.models[0].model
+
+
+def test_a_model_folder_is_opened_as_a_whole(tmp_path: Path, catalog: Catalog) -> None:
+    """config.json, weights, and the quantisation block that older checkpoints keep beside them."""
+    folder = model_folder(tmp_path / "my-llama")
+    write_shards(folder, llama(32, 4096, 11008, 4096, 32000), 3)
+    block = {"bits": 4, "group_size": 128, "desc_act": False}
+    (folder / "quantize_config.json").write_text(json.dumps(block), "utf-8")
+    found = opened(str(folder), catalog)
+    assert found.weights is not None
+    assert found.weights.elements == 6_738_415_616
+    assert found.quantization is not None
+    assert (found.quantization.method, found.quantization.bits) == ("gptq", 4)
+    assert "hidden_size" in found.understood
+    index = opened(str(folder / "model.safetensors.index.json"), catalog)
+    assert (index.content, index.weights) == (found.content, found.weights)
+    (folder / "model-00002-of-00003.safetensors").write_bytes(b"not one")
+    broken = opened(str(folder), catalog)
+    assert broken.content == found.content
+    assert broken.weights is None
+    assert any("model-00002-of-00003" in message.text for message in broken.assumed)
+
+
+def test_a_gguf_file_alone_is_a_model(tmp_path: Path, catalog: Catalog) -> None:
+    more = [number("llama.attention.head_count", 8), number("llama.feed_forward_length", 512)]
+    header, size = gguf_llama(2, 256, 512, 40, more=more)
+    found = opened(str(sparse(tmp_path / "tiny-00001-of-00001.gguf", header, size)), catalog)
+    assert found.model.name == "tiny"
+    assert (found.model.hidden_size, found.model.vocab_size, found.model.tie_word_embeddings) == (
+        256,
+        40,
+        False,
+    )
+    assert found.weights is not None
+    assert {tensor.format for tensor in found.weights.tensors} == {"Q4_K", "F32"}
+
+
+def test_safetensors_alone_are_a_model_where_shapes_leave_no_doubt(tmp_path: Path, catalog: Catalog) -> None:
+    plain = llama(2, 64, 128, 16, 100)
+    path = write_safetensors(tmp_path / "plain.safetensors", plain)
+    with pytest.raises(FileFault, match="do not say: head_dim"):
+        opened(str(path), catalog)
+    norms = {
+        f"model.layers.{i}.self_attn.{one}_norm.weight": ("BF16", (8,)) for i in range(2) for one in "qk"
+    }
+    found = opened(str(write_safetensors(tmp_path / "qwen.safetensors", plain | norms)), catalog).model
+    assert (found.name, found.model_type) == ("qwen", "qwen3")
+    assert (found.num_attention_heads, found.num_key_value_heads, found.head_dim) == (8, 2, 8)
+    assert (found.num_hidden_layers, found.intermediate_size, found.vocab_size) == (2, 128, 100)
+    stored = {f"model.layers.{i}.self_attn.rotary_emb.inv_freq": ("F32", (4,)) for i in range(2)}
+    found = opened(str(write_safetensors(tmp_path / "old.safetensors", plain | stored)), catalog).model
+    assert (found.model_type, found.head_dim) == ("llama", 8)
+    experts = {"model.layers.0.mlp.experts.0.up_proj.weight": ("BF16", (32, 64))}
+    path = write_safetensors(tmp_path / "experts.safetensors", plain | norms | experts)
+    with pytest.raises(FileFault, match="do not say: num_experts_per_tok"):
+        opened(str(path), catalog)
+    path = write_safetensors(tmp_path / "lora.safetensors", {"a.lora_A.weight": ("F32", (8, 64))})
+    with pytest.raises(FileFault, match="model_type, hidden_size"):
+        opened(str(path), catalog)
 
 
 def test_presets_of_both_kinds(tmp_path: Path, catalog: Catalog) -> None:
