@@ -53,7 +53,7 @@ class Interior(QObject):
         self._limits.changed.connect(self.form.set_limits)
         self.answers = Answers(context.document, context.jobs, context.catalog, parent=self)
         self.advice = Advice(context.document, self.answers, context.view, window.verdict)
-        self._pages = Pages(context, self.tabs)
+        self._pages = Pages(context, self.answers, self.tabs)
         fill_menus(window.menuBar(), self.actions)
         self._silence = QTimer(self)
         self._silence.setSingleShot(True)

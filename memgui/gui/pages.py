@@ -7,6 +7,7 @@ from typing import Protocol
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QWidget
 
+from memgui.document.answers import Answers
 from memgui.document.result import Result
 from memgui.gui.context import AppContext
 from memgui.gui.tabs import Tabs
@@ -24,13 +25,16 @@ class Page(Protocol):
 class Pages:
     """Adds the tabs that exist; a page out of sight costs nothing."""
 
-    def __init__(self, context: AppContext, tabs: Tabs) -> None:
+    def __init__(self, context: AppContext, answers: Answers, tabs: Tabs) -> None:
         self._context = context
+        self._answers = answers
         self._tabs = tabs
         self._shown: dict[str, int] = {}
         tabs.add("why", translate("Tabs", "Why"), self._why)
         tabs.add("timeline", translate("Tabs", "Timeline"), self._timeline)
+        tabs.add("ways", translate("Tabs", "Ways to fit"), self._ways, ("ways",))
         tabs.shown.connect(self._bring_up_to_date)
+        context.jobs.busy.connect(tabs.set_busy)
         context.document.result.connect(lambda result: self._bring_up_to_date(tabs.current))
 
     def _why(self, parent: QWidget) -> QWidget:
@@ -42,6 +46,12 @@ class Pages:
         from memgui.gui.timeline.page import TimelinePage
 
         return TimelinePage(self._context.selection, self._context.view, parent)
+
+    def _ways(self, parent: QWidget) -> QWidget:
+        from memgui.gui.ways.page import WaysPage
+
+        context = self._context
+        return WaysPage(context.document, self._answers.ways, context.view, parent)
 
     def _bring_up_to_date(self, key: str) -> None:
         result, page = self._context.document.last_result, self._tabs.page(key)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from memgui.gui.controls.buttons import ToolButton
 from memgui.gui.theme import Look, Role
+
+PATIENCE_MS = 300
+"""Work that is done sooner is not worth a mark."""
 
 
 class TabBar(QTabBar):
@@ -65,6 +68,12 @@ class Tabs(QWidget):
         self._keys: list[str] = []
         self._factories: dict[str, Callable[[QWidget], QWidget]] = {}
         self._pages: dict[str, QWidget] = {}
+        self._jobs: dict[str, str] = {}
+        self._busy: set[str] = set()
+        self._waiting = QTimer(self)
+        self._waiting.setSingleShot(True)
+        self._waiting.setInterval(PATIENCE_MS)
+        self._waiting.timeout.connect(self._draw_busy)
         self.bar = TabBar(self)
         self.bar.setAccessibleName(self.tr("Views"))
         self.bar.currentChanged.connect(self._turn)
@@ -83,8 +92,14 @@ class Tabs(QWidget):
         column.addLayout(top)
         column.addWidget(self._stack, 1)
 
-    def add(self, key: str, title: str, factory: Callable[[QWidget], QWidget]) -> None:
-        """Append a tab; ``factory`` makes its page when it first comes to front."""
+    def add(
+        self, key: str, title: str, factory: Callable[[QWidget], QWidget], jobs: tuple[str, ...] = ()
+    ) -> None:
+        """Append a tab; ``factory`` makes its page when it first comes to front.
+
+        ``jobs`` are the kinds of work in the background that the page waits for.
+        """
+        self._jobs |= dict.fromkeys(jobs, key)
         self._keys.append(key)
         self._factories[key] = factory
         self.bar.addTab(title)
@@ -112,6 +127,29 @@ class Tabs(QWidget):
         self.expand.setToolTip(text)
         self.expand.setAccessibleName(text)
 
+    def set_busy(self, kind: str, on: bool) -> None:
+        """A job began or ended; a line under the bar says, after a while, that the tab in front waits."""
+        if kind not in self._jobs:
+            return
+        if on:
+            self._busy.add(kind)
+        else:
+            self._busy.discard(kind)
+        if not self._busy:
+            self._waiting.stop()
+            self._draw_busy()
+        elif not self._waiting.isActive():
+            self._waiting.start()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the tab in front waits for something, and has for a while."""
+        waits = any(self._jobs[kind] == self.current for kind in self._busy)
+        return waits and not self._waiting.isActive()
+
+    def _draw_busy(self) -> None:
+        self.update(0, self.bar.height(), self.width(), 2)
+
     def _turn(self, index: int) -> None:
         if not self.isVisible() or not 0 <= index < len(self._keys):
             return
@@ -134,3 +172,5 @@ class Tabs(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), look.colours.base)
         painter.fillRect(0, self.bar.height(), self.width(), 1, look.colours.hairline)
+        if self.is_busy:
+            painter.fillRect(0, self.bar.height() - 1, self.width(), 2, look.colours.accent)

@@ -96,7 +96,7 @@ def test_a_lost_baseline_can_be_pinned_again(inside: Interior, house: House) -> 
     inside.actions.pin.trigger()
     house.document.edit(LENGTH, 8192)
     inside.actions.pin.trigger()
-    assert house.pins.all == ()
+    assert list(house.pins.all) == []
     assert inside.notices.isVisible()
     QTest.mouseClick(inside.notices.action_button, Qt.MouseButton.LeftButton)
     assert [pin.scenario for pin in house.pins.all] == [FIRST]

@@ -62,33 +62,37 @@ def _brief(way: Way, words: QtWords) -> str:
     if way.title.template in _SHORT:
         return translate("ways", _SHORT[way.title.template])
     one = way.changes[0]
-    if way.title.template == "{field}: {value}" and BY_PATH[one.path].kind is Kind.CHOICE:
-        return value_text(BY_PATH[one.path], one.new)  # the value says which field it is of
+    if way.title.template == "{field}: {value}" and _says_enough(one):
+        return value_text(BY_PATH[one.path], one.new)
     return way.title.text(words)
 
 
-def from_to(way: Way) -> str:
-    """``None → Every layer``; where several fields change, each with its label."""
+def from_to(way: Way, numbers: Numbers) -> str:
+    """``None → Every layer``; of several numbers each with its label."""
     changes = [one for one in way.changes if one.path not in _FACTS] or list(way.changes)
     if len(changes) == 1:
-        return _from_to(changes[0])
-    return ", ".join(f"{label(one.path)} {_from_to(one)}" for one in changes)
+        return _from_to(changes[0], numbers)
+    return ", ".join(
+        _from_to(one, numbers) if _says_enough(one) else f"{label(one.path)} {_from_to(one, numbers)}"
+        for one in changes
+    )
 
 
-def _from_to(one: Change) -> str:
+def _says_enough(one: Change) -> bool:
+    """Whether the values say by themselves what field they are of."""
+    return BY_PATH[one.path].kind is Kind.CHOICE or one.path == "device.name"
+
+
+def _from_to(one: Change, numbers: Numbers) -> str:
     field = BY_PATH[one.path]
+    if field.kind is Kind.BYTES:
+        return f"{numbers.tip(one.old)} {ARROW} {numbers.tip(one.new)}"
     return f"{value_text(field, one.old)} {ARROW} {value_text(field, one.new)}"
 
 
 def change_lines(changes: Iterable[Change], numbers: Numbers) -> list[str]:
     """Every field that changes, with what it was and what becomes of it."""
-    lines = []
-    for one in changes:
-        if BY_PATH[one.path].kind is Kind.BYTES:
-            lines.append(f"{label(one.path)}: {numbers.tip(one.old)} {ARROW} {numbers.tip(one.new)}")
-        else:
-            lines.append(f"{label(one.path)}: {_from_to(one)}")
-    return lines
+    return [f"{label(one.path)}: {_from_to(one, numbers)}" for one in changes]
 
 
 _FIGURES: Mapping[str, str] = {
