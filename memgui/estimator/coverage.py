@@ -27,7 +27,7 @@ from memgui.spec.scenario import Parallelism, Scenario
 
 UNWRITTEN: Final = (
     *("attention_output_gate", "moe_latent_size"),
-    *("linear_num_key_heads", "lru_width", "position_buckets"),
+    *("linear_num_key_heads", "lru_width"),
 )
 """Fields of a model that no module reads yet: only their defaults can be estimated."""
 
@@ -47,7 +47,10 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 
 _SHAPES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "decoder": {"head": ("causal",), "position_embedding": ("rope", "learned", "alibi", "none")},
-    "encoder": {"head": tuple(HEADS), "position_embedding": ("rope", "learned", "none")},
+    "encoder": {
+        "head": tuple(HEADS),
+        "position_embedding": ("rope", "learned", "disentangled", "none"),
+    },
     "two stacks": {
         "head": ("seq2seq", "speech"),
         "position_embedding": ("learned", "sinusoidal", "relative"),

@@ -12,6 +12,7 @@ and what it saved die.  Where two gradients meet they are summed in place.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -288,6 +289,7 @@ def backward(
     left = dict(saved)
     pinned = () if repeated else tape.pinned
     grads = {tape.out: back.start}
+    twice = _used_twice(tape) if tape.reused else ()
     for tensor, gradient in role.waiting.items():
         if tensor.origin != PARAMETER:
             gradient.refs = 1
@@ -339,7 +341,11 @@ def backward(
             events.born(gradient, op)
             events.dead(raw, op)
         for tensor, gradient in results:
-            if tensor.origin == PARAMETER:
+            if tensor in twice and tensor not in grads:
+                grads[tensor] = gradient  # waits for that of the first use
+            elif tensor.origin == PARAMETER:
+                if tensor in twice:
+                    _release(events, grads.pop(tensor), op)
                 _deliver(back, tensor, gradient, op, role, accumulate=accumulate, consumer=consumer)
             elif tensor in role.waiting:
                 _release(events, gradient, op)  # summed into the one that waits
@@ -357,6 +363,12 @@ def backward(
             _keep(back, grads[tensor], gradient, tape.ops[0])
     back.close(grads.get(tape.carried) if tape.carried is not None else None)
     return back
+
+
+def _used_twice(tape: Tape) -> set[Tensor]:
+    """Weights that get two gradients in the block, and not one through autocast's copy."""
+    found = Counter(tensor for op in tape.ops for tensor, _ in op.back if tensor in tape.reused)
+    return {tensor for tensor, count in found.items() if count > 1}
 
 
 def _release(events: Events, gradient: Gradient, op: Op) -> None:

@@ -35,6 +35,12 @@ def piece(t: Tape, x: Tensor, name: str, dims: Dims) -> Tensor:
     return part
 
 
+def gather(t: Tape, x: Tensor, at: Tensor, name: str, dims: Dims) -> Tensor:
+    """``torch.gather``: saves the index and, for its shape, what it takes from."""
+    out = t.tensor(name, dims, x.width, x.grad)
+    return t.record("gather", (x, at), out, (x, at), ((x, NEW),))
+
+
 def softplus(t: Tape, x: Tensor) -> Tensor:
     """``F.softplus``: saves its input, which autocast casts to fp32."""
     x = cast(t, x, FP32) if t.autocast else x

@@ -217,6 +217,7 @@ class Tape:
     """
 
     __slots__ = (
+        "again",
         "autocast",
         "buffers",
         "cached",
@@ -241,6 +242,7 @@ class Tape:
         "pool",
         "replaced",
         "results",
+        "reused",
         "sizes",
         "training",
     )
@@ -266,6 +268,8 @@ class Tape:
         self.outside: list[Tensor] = []
         self.leaf: Tensor | None = None
         self.carried: Tensor | None = None
+        self.again: list[Parameter] = []
+        self.reused: set[Parameter] = set()
         self.pool: list[Parameter] | None = None
         self.drawn = 0
         self.final = False
@@ -298,7 +302,12 @@ class Tape:
         role: str = "",
         inputs: int = 1,
     ) -> Parameter:
-        """A weight of this block, listed once; one of the ``pool`` where the block shares its weights."""
+        """A weight of this block, listed once.
+
+        One of those to use ``again`` where there are any, of the ``pool`` where blocks share weights.
+        """
+        if self.again:
+            return self.again.pop(0)
         if self.pool is not None and self.drawn < len(self.pool):
             self.drawn += 1
             return self.pool[self.drawn - 1]
@@ -321,6 +330,11 @@ class Tape:
             self.pool.append(made)
             self.drawn += 1
         return made
+
+    def use_again(self, parameters: list[Parameter]) -> None:
+        """The next weights asked for are these, which a module of this block has used once already."""
+        self.again = list(parameters)
+        self.reused.update(parameters)
 
     def buffer(self, name: str, dims: Dims, width: int) -> None:
         """A tensor that lies beside the weights and is not trained."""

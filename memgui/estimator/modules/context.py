@@ -24,6 +24,7 @@ class Context:
         "before",
         "bias",
         "causal",
+        "distances",
         "handed",
         "ids",
         "inputs",
@@ -62,6 +63,8 @@ class Context:
         """a token sees only those before it"""
         self.bias: Tensor | None = None
         """added to the scores of every layer"""
+        self.distances: tuple[Tensor, Tensor] | None = None
+        """of every pair of tokens, and what each distance means"""
         self.over: Context | None = None
         """of the attention over an encoder's states"""
         self.states: Tensor | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memgui.estimator import operators as op
 from memgui.estimator.mixing import convolution, join
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.disentangled import distances
 from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
@@ -33,6 +34,8 @@ def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
         x = _segments_and_positions(t, c, x, narrow)
     if m.embedding_norm:
         x = norm(t, c, x, "embeddings.LayerNorm", part="embedding")
+    if m.position_embedding == "disentangled":
+        return distances(t, c, x)
     x = op.dropout(t, x, o.embedding_dropout)
     t.hold(x)
     if m.embedding_size:

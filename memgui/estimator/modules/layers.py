@@ -10,6 +10,7 @@ from typing import NamedTuple
 from memgui.estimator import operators as op
 from memgui.estimator.modules.attention import attention
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.disentangled import disentangled_attention
 from memgui.estimator.modules.latent import latent_attention
 from memgui.estimator.modules.mamba import mamba
 from memgui.estimator.modules.mlp import mlp
@@ -25,10 +26,12 @@ Writer = Callable[[Tape, Context, Tensor], Tensor]
 
 
 def attending(mixer: str) -> Module:
-    """Attention as far as the layers called ``mixer`` look, of heads or of a latent."""
+    """Attention as far as the layers called ``mixer`` look: of heads, of a latent, or disentangled."""
     reach = REACHES[mixer]
 
     def write(t: Tape, c: Context, x: Tensor) -> Tensor:
+        if c.distances is not None:
+            return disentangled_attention(t, c, x)
         module = attention if c.model.kv_lora_rank is None else latent_attention
         return module(t, c, x, reach)
 

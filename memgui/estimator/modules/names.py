@@ -83,6 +83,12 @@ NAMES: dict[str, dict[str, str]] = {
     "bert": BERT,
     "xlm-roberta": BERT,
     "camembert": BERT,
+    "deberta-v2": {
+        **BERT,
+        "attention.q": "query_proj",
+        "attention.k": "key_proj",
+        "attention.v": "value_proj",
+    },
     "electra": {**BERT, "embedding.projection": "embeddings_project"},
     "albert": {
         **BERT,

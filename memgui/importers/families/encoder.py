@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memgui.files.strict_json import shown
 from memgui.importers.config_reader import Config
 from memgui.importers.families.parts import (
     activation,
@@ -26,6 +27,13 @@ DISTILLED = {
     "hidden_dropout": "dropout",
 }
 """DistilBERT's own names."""
+DISENTANGLED = {
+    "relative_attention": True,
+    "share_att_key": True,
+    "position_biased_input": False,
+    "conv_kernel_size": 0,
+}
+"""What the disentangled attention that is known here looks like: that of DeBERTa v3."""
 
 
 def head(c: Config, usual: str, pooler: bool = False) -> Fields:
@@ -100,11 +108,22 @@ def albert(c: Config) -> Fields:
 def deberta(c: Config) -> Fields:
     """Disentangled attention: distances in buckets, with an embedding of their own that layers share."""
     fields = bert(c)
+    for key, known in DISENTANGLED.items():
+        if (value := c.stated.value.get(key, known)) not in (known, None):
+            c.assume(
+                QT_TRANSLATE_NOOP(
+                    "messages", "{key} is {value}, which is not known here; {known} of DeBERTa v3 is taken."
+                ),
+                key=key,
+                value=shown(value, 40),
+                known=str(known).lower(),
+            )
     buckets = c.integer_or_none("position_buckets") or 0
     longest = fields["max_position_embeddings"]
     return {
         **fields,
         "pooler": False,
+        "sdpa": False,
         "position_embedding": "disentangled",
         "position_buckets": buckets if buckets > 0 else longest,
     }
