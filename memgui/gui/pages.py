@@ -31,6 +31,7 @@ class Pages:
         self._tabs = tabs
         self._shown: dict[str, int] = {}
         tabs.add("why", translate("Tabs", "Why"), self._why)
+        tabs.add("what_if", translate("Tabs", "What if"), self._what_if)
         tabs.add("timeline", translate("Tabs", "Timeline"), self._timeline)
         tabs.add("ways", translate("Tabs", "Ways to fit"), self._ways, ("ways",))
         tabs.shown.connect(self._bring_up_to_date)
@@ -41,6 +42,11 @@ class Pages:
         from memgui.gui.why.page import WhyPage
 
         return WhyPage(self._context.selection, self._context.view, parent)
+
+    def _what_if(self, parent: QWidget) -> QWidget:
+        from memgui.gui.whatif.page import WhatIfPage
+
+        return WhatIfPage(self._context, parent)
 
     def _timeline(self, parent: QWidget) -> QWidget:
         from memgui.gui.timeline.page import TimelinePage

@@ -58,6 +58,11 @@ class NumberBox(SpinBox):
         self.installEventFilter(leave_undo)  # it hands keys to the line without asking its filters
         self.editingFinished.connect(self._finish)
 
+    @property
+    def field(self) -> Field:
+        """Whose number it is."""
+        return self._field
+
     def value(self) -> int | float | None:
         """The last number that could be read."""
         return self._value

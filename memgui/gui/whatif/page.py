@@ -1,0 +1,257 @@
+"""The What if tab: the sweep at the left, heat map and largest values at the right."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+
+from memgui.document.result import Result
+from memgui.document.what_if import Swept, WhatIf
+from memgui.gui.context import AppContext
+from memgui.gui.controls.scrolling import slim
+from memgui.gui.numbers import Numbers
+from memgui.gui.texts import field_text
+from memgui.gui.theme import Look, Role
+from memgui.gui.whatif.chart import SweepChart
+from memgui.gui.whatif.controls import CHART, Controls
+from memgui.gui.whatif.heat import HeatMap
+from memgui.gui.whatif.largest import LargestTable
+from memgui.gui.whatif.table import SweepTable
+from memgui.gui.whatif.values import step_text
+from memgui.planning.sweep import as_csv
+from memgui.spec import get
+from memgui.spec.fields import BY_PATH
+
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_TITLE = 30
+
+
+class _Titled(QWidget):
+    """A picture under its title and a note."""
+
+    def __init__(self, inner: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._title = self._note = ""
+        look = Look.of(self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, look.px(_TITLE), 0, 0)
+        column.setSpacing(look.px(8))
+        column.addWidget(inner, 1)
+
+    def set_texts(self, title: str, note: str) -> None:
+        """What stands above."""
+        if (title, note) != (self._title, self._note):
+            self._title, self._note = title, note
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = Look.of(self)
+        painter = QPainter(self)
+        row = QRectF(0, 0, self.width(), look.px(_TITLE))
+        painter.setPen(look.colours.text)
+        painter.setFont(look.font(Role.BODY, 600))
+        shown = look.cut(self._title, row.width(), Role.BODY, 600)
+        painter.drawText(row, _LEFT, shown)
+        if (
+            look.width(shown, Role.BODY, 600) + look.width(self._note, Role.SMALL) + look.px(12)
+            <= row.width()
+        ):
+            painter.setPen(look.colours.secondary)
+            painter.setFont(look.font(Role.SMALL))
+            painter.drawText(row, _RIGHT, self._note)
+
+
+class WhatIfPage(QWidget):
+    """Asks only while it is in sight; what was answered stays until something newer is."""
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._view = context.view
+        self._result: Result | None = None
+        self._swept: Swept | None = None
+        self._busy = False
+        self.what_if = WhatIf(context.document, context.jobs, context.catalog, context.pins, parent=self)
+        self.controls = Controls(self.what_if, Numbers.of(context.view.view), self)
+        self.chart = SweepChart(context.selection, context.view, self)
+        self.table = SweepTable(context.view, self)
+        self.heat = HeatMap(context.view, self)
+        self.largest = LargestTable(context.view, self)
+        self._stack = QStackedWidget(self)
+        self._stack.addWidget(self.chart)
+        self._stack.addWidget(self.table)
+        self._sweep_part = _Titled(self._stack, self)
+        self._heat_part = _Titled(self.heat)
+        self._side = self._right_column()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusProxy(self.chart)
+        self._connect()
+
+    def _right_column(self) -> QScrollArea:
+        inner = QWidget(self)
+        column = self._column = QVBoxLayout(inner)
+        column.setSpacing(Look.of(self).px(8))
+        column.addWidget(self._heat_part, 1)
+        column.addWidget(self.largest)
+        area = QScrollArea(self)
+        slim(area)
+        area.setWidgetResizable(True)
+        area.setWidget(inner)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        for widget in (area, area.viewport(), inner):
+            widget.setAutoFillBackground(False)
+        return area
+
+    def _connect(self) -> None:
+        what_if = self.what_if
+        what_if.sweep.answered.connect(self._show_sweep)
+        what_if.largest.answered.connect(self._show_largest)
+        what_if.heat_map.answered.connect(self._show_heat)
+        what_if.planned.connect(self._show_present)
+        what_if.busy.connect(self._set_busy)
+        self._view.changed.connect(self._redraw)
+        self.controls.shown.connect(lambda which: self._stack.setCurrentIndex(0 if which == CHART else 1))
+        self.controls.copy_asked.connect(self.copy_csv)
+        for source in (self.chart, self.table, self.largest):
+            source.chosen.connect(self._take_value)
+        self.heat.chosen.connect(self._take)
+        self.heat.room.connect(what_if.set_cells)
+
+    # results
+
+    def set_result(self, result: Result) -> None:
+        """Follow the open scenario; the answers come by themselves."""
+        self._result = result
+        for picture in (self.chart, self.heat):
+            if picture.stale != result.stale:
+                picture.stale = result.stale
+                picture.update()
+        self.controls.fill()
+        self._show_present()
+
+    def _show_present(self) -> None:
+        result = self._result
+        if result is None:
+            return
+        plan = self._swept.plan if self._swept is not None else self.what_if.plan
+        need = result.estimate.peak_bytes if result.estimate is not None else 0
+        self.chart.show_present(get(result.scenario, plan.path), need)
+        grid = self.heat.grid
+        if grid is not None:
+            self.heat.show_present(get(result.scenario, grid.x_path), get(result.scenario, grid.y_path))
+
+    def _show_sweep(self) -> None:
+        swept = self.what_if.sweep.answer
+        if swept is None:
+            return  # the last picture stays, dimmed
+        self._swept = swept
+        self._show_present()
+        self.chart.show_sweep(swept)
+        self.table.show_sweep(swept)
+        self._title()
+
+    def _show_largest(self) -> None:
+        found = self.what_if.largest.answer
+        if found is not None:
+            self.chart.show_crossings(found)
+            self.largest.show_found(self.what_if.plan.path, found)
+
+    def _show_heat(self) -> None:
+        grid = self.what_if.heat_map.answer
+        if grid is None:
+            return
+        shown = self._result.shown if self._result is not None else None
+        self.heat.show_grid(grid, shown.verdict.capacity_bytes if shown is not None else 0)
+        self._show_present()
+        self._title()
+
+    def _title(self) -> None:
+        numbers = Numbers.of(self._view.view)
+        swept, grid = self._swept, self.heat.grid
+        if swept is not None:
+            left_out = len(swept.points) - len(swept.known)
+            note = (
+                self.tr("{unit}; {count} values cannot be computed").format(
+                    unit=numbers.unit, count=numbers.grouped(left_out)
+                )
+                if left_out
+                else numbers.unit
+            )
+            name = field_text(BY_PATH[swept.plan.path].label)
+            self._sweep_part.set_texts(self.tr("Peak memory · {field}").format(field=name), note)
+        if grid is not None:
+            names = [field_text(BY_PATH[path].label) for path in (grid.x_path, grid.y_path)]
+            self._heat_part.set_texts(" × ".join(names), numbers.unit)
+
+    def _redraw(self, _: object = None) -> None:
+        self.chart.repaint_all()
+        self.table.show_sweep(self._swept)
+        self.heat.update()
+        self.largest.update()
+        self._title()
+
+    def _set_busy(self, busy: bool) -> None:
+        self._busy = busy
+        self.update(0, 0, self.width(), 2)
+
+    # what the person does
+
+    def _take_value(self, value: int | float) -> None:
+        path = self._swept.plan.path if self._swept is not None else self.what_if.plan.path
+        self._take({path: value})
+
+    def _take(self, values: dict[str, int | float]) -> None:
+        self.what_if.apply(values, step_text(values, Numbers.of(self._view.view)))
+
+    def copy_csv(self) -> None:
+        """The sweep on the clipboard, every byte of it."""
+        if self._swept is not None:
+            QGuiApplication.clipboard().setText(as_csv(self._swept.plan.path, self._swept.points))
+
+    # places
+
+    def showEvent(self, event: QEvent) -> None:
+        self.what_if.want(True)
+
+    def hideEvent(self, event: QEvent) -> None:
+        self.what_if.want(False)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        look = Look.of(self)
+        self.controls.set_narrow(self.width() / look.scale)
+        edge, top = look.px(16), look.px(44)
+        self.controls.setGeometry(0, 0, self.width(), top)
+        side = self._side_width(look)
+        right = self.width() - (side + 2 * edge if side else edge)
+        high = self.height() - top
+        self._sweep_part.setGeometry(edge, top, right - (2 * edge if side else edge), high)
+        self._side.setVisible(side > 0)
+        self._side.setGeometry(right + edge, top, side + edge, high)
+        self._column.setContentsMargins(0, 0, edge, 0)
+
+    def _side_width(self, look: Look) -> int:
+        if self.width() < look.px(620):
+            return 0
+        return min(max(look.px(330), self.width() * 38 // 100), look.px(1000))
+
+    def sizeHint(self) -> QSize:
+        look = Look.of(self)
+        return QSize(look.px(760), look.px(236))
+
+    def minimumSizeHint(self) -> QSize:
+        look = Look.of(self)
+        return QSize(look.px(320), look.px(160))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look = Look.of(self)
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), look.colours.base)
+        side = self._side_width(look)
+        if side:
+            left = self.width() - side - 2 * look.px(16)
+            painter.fillRect(left, look.px(44), 1, self.height() - look.px(44), look.colours.hairline)
+        if self._busy:
+            painter.fillRect(0, 0, self.width(), 2, look.colours.accent)

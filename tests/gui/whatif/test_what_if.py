@@ -1,0 +1,254 @@
+"""The What if tab through its widgets, its figures against direct calls of the estimator."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAccessible, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from memgui.estimator import estimate
+from memgui.gui.palette import DARK, LIGHT
+from memgui.gui.whatif.page import WhatIfPage
+from memgui.spec import Scenario, get, replace
+from tests.gui.house import House
+
+LENGTH, BATCH = "training.sequence_length", "training.micro_batch_size"
+
+
+@pytest.fixture
+def real(qapp: QApplication, tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path / "home", estimate)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(real: House, qtbot: QtBot) -> Iterator[WhatIfPage]:
+    real.document.edit(LENGTH, 2048)
+    result = real.document.settle()
+    made = WhatIfPage(real.context)
+    made.setPalette(LIGHT.qpalette())
+    made.resize(960, 560)
+    qtbot.addWidget(made)
+    real.document.result.connect(made.set_result)
+    with qtbot.waitExposed(made):
+        made.show()
+    made.set_result(result)
+    settle(made, qtbot)
+    yield made
+    made.hide()
+
+
+def settle(page: WhatIfPage, qtbot: QtBot) -> None:
+    """Until every question is answered about what is open and planned now."""
+    what_if = page.what_if
+    questions = (what_if.sweep, what_if.largest, what_if.heat_map)
+    qtbot.waitUntil(lambda: all(one.is_current for one in questions), timeout=20_000)
+
+
+def need(scenario: Scenario, **values: Any) -> int:
+    for path, value in values.items():
+        scenario = replace(scenario, path.replace("__", "."), value)
+    return estimate(scenario).peak_bytes
+
+
+def test_sweep_is_what_the_estimator_says_at_each_value(page: WhatIfPage, real: House) -> None:
+    swept = page.what_if.sweep.answer
+    assert swept.plan.path == LENGTH
+    assert len(swept.points) > 100
+    for point in swept.points[::40]:
+        found = estimate(replace(real.document.scenario, LENGTH, point.value))
+        assert point.peak_bytes == found.peak_bytes
+        assert point.components == tuple(node.bytes for node in found.components)
+    sheet = page.chart.sheet()
+    assert sheet is not None
+    for index, point in enumerate(sheet.points):
+        assert sheet.layers[-1].upper[index] == point.peak_bytes
+
+
+def test_largest_fits_and_the_next_does_not_on_each_device(page: WhatIfPage, real: House) -> None:
+    found = page.what_if.largest.answer
+    assert found[0].device == real.document.scenario.device
+    for one in found:
+        if one.solution.largest is None or one.solution.next is None:
+            continue
+        there = replace(real.document.scenario, "device", one.device)
+        assert need(there, training__sequence_length=one.solution.largest) <= one.device.memory_bytes
+        assert need(there, training__sequence_length=one.solution.next) > one.device.memory_bytes
+    rows = page.largest.rows()
+    assert {row[0] for row in rows} == {one.device.name for one in found}
+
+
+def test_every_cell_is_the_need_at_its_two_values(page: WhatIfPage, real: House) -> None:
+    grid = page.heat.grid
+    assert grid is not None
+    assert (grid.x_path, grid.y_path) == (LENGTH, BATCH)
+    for row, column in ((0, 0), (-1, -1), (1, 2)):
+        values = {"training__sequence_length": grid.xs[column], "training__micro_batch_size": grid.ys[row]}
+        assert grid.rows[row][column].peak_bytes == need(real.document.scenario, **values)
+    assert grid.boundary()
+
+
+def test_click_on_a_cell_sets_both_fields_in_one_step(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
+    grid = page.heat.grid
+    assert grid is not None
+    before, steps = real.document.scenario, real.document.undo_stack.count()
+    place = page.heat.cell_rect(1, 2).center().toPoint()
+    QTest.mouseClick(page.heat, Qt.MouseButton.LeftButton, pos=place)
+    assert get(real.document.scenario, LENGTH) == grid.xs[1]
+    assert get(real.document.scenario, BATCH) == grid.ys[2]
+    assert real.document.undo_stack.count() == steps + 1
+    real.document.undo_stack.undo()
+    assert real.document.scenario == before
+
+
+def test_keys_move_over_the_cells_and_apply(page: WhatIfPage, real: House) -> None:
+    grid = page.heat.grid
+    assert grid is not None
+    here = grid.xs.index(2048), grid.ys.index(1)
+    page.heat.setFocus()
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Up, Qt.Key.Key_Return):
+        QTest.keyClick(page.heat, key)
+    assert get(real.document.scenario, LENGTH) == grid.xs[here[0] - 1]
+    assert get(real.document.scenario, BATCH) == grid.ys[here[1] + 1]
+
+
+def test_crosshair_reads_off_and_enter_applies(page: WhatIfPage, real: House) -> None:
+    page.chart.setFocus()
+    QTest.keyClick(page.chart, Qt.Key.Key_End)
+    point = page.chart.read_off
+    assert point is not None
+    assert point.value == page.what_if.plan.high
+    QTest.keyClick(page.chart, Qt.Key.Key_Escape)
+    assert page.chart.read_off is None
+    QTest.keyClick(page.chart, Qt.Key.Key_Home)
+    QTest.keyClick(page.chart, Qt.Key.Key_Return)
+    assert get(real.document.scenario, LENGTH) == page.what_if.plan.low
+
+
+def test_click_in_the_chart_takes_the_value_under_it(page: WhatIfPage, real: House) -> None:
+    sheet = page.chart.sheet()
+    assert sheet is not None
+    at = QPoint(round(sheet.xs[30]), round(sheet.axis.bottom) - 5)
+    QTest.mouseMove(page.chart, at)
+    QTest.mouseClick(page.chart, Qt.MouseButton.LeftButton, pos=at)
+    assert get(real.document.scenario, LENGTH) == sheet.points[sheet.nearest(at.x())].value
+
+
+def test_click_on_a_device_takes_its_largest(page: WhatIfPage, real: House) -> None:
+    found = {one.device.name: one.solution.largest for one in page.what_if.largest.answer}
+    at = next(index for index, row in enumerate(page.largest.rows()) if row[1] != "none")
+    name = page.largest.rows()[at][0]
+    place = page.largest._row_rect(at).center().toPoint()
+    QTest.mouseClick(page.largest, Qt.MouseButton.LeftButton, pos=place)
+    assert get(real.document.scenario, LENGTH) == found[name]
+
+
+def test_another_field_range_and_scale_are_swept(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
+    box = page.controls.field
+    box.setCurrentIndex(box.findData("model.num_hidden_layers"))
+    box.activated.emit(box.currentIndex())
+    settle(page, qtbot)
+    assert page.what_if.sweep.answer.plan.path == "model.num_hidden_layers"
+    page.controls.low.lineEdit().selectAll()
+    QTest.keyClicks(page.controls.low.lineEdit(), "10")
+    page.controls.high.lineEdit().selectAll()
+    QTest.keyClicks(page.controls.high.lineEdit(), "20")
+    settle(page, qtbot)
+    swept = page.what_if.sweep.answer
+    assert [one.value for one in swept.points] == list(range(10, 21))
+    assert swept.points[0].peak_bytes == need(real.document.scenario, model__num_hidden_layers=10)
+
+
+def test_a_range_that_is_none_is_refused_beside_the_box(page: WhatIfPage, qtbot: QtBot) -> None:
+    before = page.what_if.plan
+    page.controls.high.lineEdit().selectAll()
+    QTest.keyClicks(page.controls.high.lineEdit(), "7")
+    assert page.what_if.plan == before
+    assert page.controls.high.toolTip()
+
+
+def test_pinned_curve_is_that_of_the_pinned_set_up(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
+    pinned = real.document.scenario
+    real.pins.pin("before")
+    real.document.edit("training.activation_checkpointing", "full")
+    real.document.settle()
+    settle(page, qtbot)
+    swept = page.what_if.sweep.answer
+    assert swept.pinned_name == "before"
+    assert swept.pinned[50].peak_bytes == need(pinned, training__sequence_length=swept.pinned[50].value)
+    assert swept.pinned[-1].peak_bytes > swept.points[-1].peak_bytes
+
+
+def test_devices_are_drawn_when_ticked(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
+    card = next(one for one in page.what_if.offered() if one.name == "L40S")
+    page.what_if.show_device(card, True)
+    settle(page, qtbot)
+    assert card in [line.device for line in page.what_if.sweep.answer.lines]
+    page.what_if.show_device(card, False)
+    settle(page, qtbot)
+    assert card not in [line.device for line in page.what_if.sweep.answer.lines]
+
+
+def test_task_switch_sweeps_what_applies(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
+    real.document.edit("task", "inference")
+    real.document.settle()
+    settle(page, qtbot)
+    plan = page.what_if.plan
+    assert (plan.path, plan.against) == ("inference.prompt_tokens", "inference.batch_size")
+    assert page.controls.field.currentData() == plan.path
+
+
+def test_table_and_csv_have_every_value(page: WhatIfPage, qtbot: QtBot) -> None:
+    page.controls.switch.segment("table").click()
+    assert page.table.isVisible()
+    swept = page.what_if.sweep.answer
+    assert page.table.rows.rowCount() == len(swept.points)
+    page.controls.copy.click()
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert len(lines) == len(swept.points) + 1
+    assert lines[1].startswith(f"{swept.points[0].value},{swept.points[0].peak_bytes},")
+
+
+def test_out_of_sight_it_asks_nothing(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
+    answer = page.what_if.sweep.answer
+    page.hide()
+    real.document.edit(LENGTH, 4096)
+    real.document.settle()
+    qtbot.wait(300)
+    assert not real.jobs.is_running("sweep")
+    assert page.what_if.sweep.answer is answer
+
+
+def test_pictures_speak(page: WhatIfPage, qtbot: QtBot) -> None:
+    for widget in (page.chart, page.heat, page.largest):
+        interface = QAccessible.queryAccessibleInterface(widget)
+        assert interface is not None
+        assert interface.text(QAccessible.Text.Name)
+        assert interface.childCount() > 0
+        assert "GiB" in interface.child(0).text(QAccessible.Text.Name) or widget is page.largest
+
+
+def test_a_set_up_that_cannot_be_computed_keeps_the_picture(
+    page: WhatIfPage, real: House, qtbot: QtBot
+) -> None:
+    before = page.chart.sheet()
+    real.document.edit("parallelism.tensor", 3)
+    real.document.settle()
+    settle(page, qtbot)
+    assert page.chart.stale
+    assert page.chart.sheet() is before
+    assert not page.grab().isNull()
+
+
+@pytest.mark.parametrize("size", [(420, 200), (806, 240), (1900, 1200)])
+def test_it_paints_at_any_size_in_both_themes(page: WhatIfPage, size: tuple[int, int], qtbot: QtBot) -> None:
+    page.resize(*size)
+    for palette in (LIGHT, DARK):
+        page.setPalette(palette.qpalette())
+        assert not page.grab().isNull()
