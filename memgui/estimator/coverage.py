@@ -114,6 +114,9 @@ def require_covered_run(scenario: Scenario) -> None:
         raise NotCovered(_not_yet("training.lora.adapter_format", value))
 
 
+PACKED_CACHES: Final = ("quantized_int4", "quantized_int2", "int8")
+"""Formats of a cache that is packed: Transformers' QuantizedCache, gpt-fast's int8."""
+
 _ALONE: Final = Parallelism()
 _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
     "training": {
@@ -126,9 +129,9 @@ _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
         "base_format": {*WIDTHS, *BASES},
     },
     "inference": {
-        "engine": ("transformers",),
+        "engine": ("transformers", "gpt-fast"),
         "weight_format": SCHEMES,
-        "kv_cache_format": WIDTHS,
+        "kv_cache_format": (*WIDTHS, *PACKED_CACHES),
         "attention": ("eager", "sdpa", FLASH_2),
     },
 }

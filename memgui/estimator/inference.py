@@ -63,7 +63,14 @@ class Pass:
 
 
 def _inputs(program: Program) -> list[Tensor]:
-    """What a pass is given; generating holds the ids and the mask of all tokens so far."""
+    """What a pass is given; generating holds the ids and the mask of all tokens so far.
+
+    gpt-fast holds a mask of every pair of tokens there will be, and a table of all positions.
+    """
+    if program.options.ahead:
+        mask = batch_input(program, "causal mask", ("t", "t"), 1)
+        table = batch_input(program, "rotary table", ("P", "p"), 2)
+        return [mask, table, batch_input(program, "token ids", ("b", "t"), 4)]
     if program.model.is_decoder and not program.model.num_encoder_layers:
         length = "t" if program.options.decode else "s"
         return [batch_input(program, name, ("b", length)) for name in ("token ids", "attention mask")]
@@ -88,7 +95,7 @@ class InferenceRun(Run):
                 self.passes.append(self._first_token())
             self.passes.append(Pass("decode", scenario, self._decoding()))
         self.weight_excess = self.account.weight_excess
-        if inference.transformers_version == CARVED:
+        if inference.engine == "transformers" and inference.transformers_version == CARVED:
             self.weight_excess = _carved(program, scheme)
 
     def _first_token(self) -> Pass:
@@ -114,7 +121,16 @@ class InferenceRun(Run):
         )
 
     def persistent(self) -> int:
+        if self.program.options.ahead:
+            return self.account.weight_bytes + self.prefill.walk.cache() + sum(self.prefill.input_sizes)
         return self.account.weight_bytes
+
+    def doubt(self, found: Found) -> int:
+        """gpt-fast makes its table of all positions in fp32 and complex numbers, which may stay reserved."""
+        if not self.program.options.ahead:
+            return 0
+        count = self.program.sizes.count
+        return 10 * count(("P", "p"))
 
     def scratch(self) -> int:
         """Room for the largest matrix, unpacked, which AutoGPTQ's 4-bit kernels keep."""
@@ -127,10 +143,15 @@ class InferenceRun(Run):
         """What the cache holds at the end, and what one more token of one sequence adds to it."""
         if not self.scenario.model.is_decoder:
             return {}
+        inference = self.scenario.inference
+        if self.program.options.static or self.program.options.cache_format:
+            held = self.passes[-1].walk.cache()
+            tokens = inference.batch_size * (inference.prompt_tokens + inference.generated_tokens)
+            return {"kv_bytes_per_token": held // tokens, "kv_cache_bytes": held}
         last = self.passes[-1] if len(self.passes) > 1 else self.one_more()
         held, before = last.walk.cache(), last.walk.cache(before=True)
         return {
-            "kv_bytes_per_token": (held - before) // self.scenario.inference.batch_size,
+            "kv_bytes_per_token": (held - before) // inference.batch_size,
             "kv_cache_bytes": held if len(self.passes) > 1 else before,
         }
 

@@ -64,6 +64,8 @@ class Options(NamedTuple):
     decode: bool = False
     """one query token against a cache"""
     cache_width: int = 0
+    cache_format: str = ""
+    """of a cache that is packed"""
     base: str = ""
     """which library runs the frozen linear layers from packed weights: a key of ``frozen.LINEARS``"""
     compute: int = 2
@@ -80,6 +82,8 @@ class Options(NamedTuple):
     """a pass makes new tuples of keys and values beside those that it was given"""
     static: bool = False
     """the cache is made for all tokens at once"""
+    ahead: bool = False
+    """before the first pass, and attention is PyTorch's composite path, as gpt-fast has it"""
     activation_dropout: bool = False
     final_dropout: bool = False
 
@@ -150,14 +154,15 @@ def options(scenario: Scenario) -> Options:
             virtual_tokens=training.virtual_tokens if training.method == "prompt" else 0,
         )
     inference = scenario.inference
-    old = inference.transformers_version == "4.35"
+    ahead = inference.engine == "gpt-fast"
+    old = not ahead and inference.transformers_version == "4.35"
     base, nested = BASES.get(inference.weight_format, ("", False))
     return Options(
         training=False,
         width=4 if inference.weight_format == "fp32" else 2,
         autocast=0,
-        attention=inference.attention if model.sdpa else "eager",
-        backend="auto",
+        attention="sdpa" if ahead else inference.attention if model.sdpa else "eager",
+        backend="math" if ahead else "auto",
         capability=capability(scenario.device.compute_capability),
         half="fp16" if "fp16" in (inference.weight_format, inference.kv_cache_format) else "bf16",
         masked=False,
@@ -171,9 +176,11 @@ def options(scenario: Scenario) -> Options:
         trained="none",
         lora=None,
         cache_width=WIDTHS.get(inference.kv_cache_format, 2),
+        cache_format="" if inference.kv_cache_format in WIDTHS else inference.kv_cache_format,
         base=base,
         nested=nested,
         whole_logits=old,
         tuples=old,
-        static=inference.cache_implementation == "static",
+        static=ahead or inference.cache_implementation == "static",
+        ahead=ahead,
     )

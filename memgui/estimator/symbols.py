@@ -167,6 +167,9 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
 }
 """Symbols of a training step that stay open until it is evaluated: label, field, value."""
 
+RESIDUAL = 128
+"""Tokens that Transformers' QuantizedCache gathers before it packs them."""
+
 INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
     "u": (
         QT_TRANSLATE_NOOP("symbols", "tokens that the decoder begins with"),
@@ -247,6 +250,21 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         QT_TRANSLATE_NOOP("symbols", "tokens of each sequence in the cache, less one"),
         None,
         lambda s: s.inference.prompt_tokens + s.inference.generated_tokens - 1,
+    ),
+    "tq": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of each sequence that a cache has packed"),
+        None,
+        lambda s: s.inference.prompt_tokens + s.inference.generated_tokens // RESIDUAL * RESIDUAL,
+    ),
+    "tr": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of each sequence that a cache has not packed yet"),
+        None,
+        lambda s: s.inference.generated_tokens % RESIDUAL,
+    ),
+    "tr1": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of each sequence not packed yet before the last"),
+        None,
+        lambda s: (s.inference.generated_tokens - 1) % RESIDUAL,
     ),
     "tw1": (
         QT_TRANSLATE_NOOP("symbols", "tokens of each sequence that a window held before the last"),

@@ -36,6 +36,23 @@ def measured(entry: Mapping[str, Any]) -> dict[str, Any]:
         settings["inference.transformers_version"] = transformers_version(framework or "")
     if engine == "vllm":
         settings |= _vllm(entry)
+    if engine == "gpt-fast":
+        settings |= _gpt_fast(entry)
+    return settings
+
+
+def _gpt_fast(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """``-kvq``: an int8 cache; ``-lcm``: no mask of every pair; ``cache N``: room for more than there is."""
+    if "-lcm" in entry["id"]:
+        raise Inexpressible("a causal mask made row by row is not modelled")
+    if (entry.get("extra") or {}).get("compile"):
+        raise Inexpressible("what torch.compile keeps is not modelled")
+    settings: dict[str, Any] = {}
+    if "-kvq" in entry["id"]:
+        settings["inference.kv_cache_format"] = "int8"
+    if str(entry.get("seq_len")).startswith("cache"):
+        room = words.count(entry["seq_len"], "the cache")
+        settings |= {"inference.prompt_tokens": 6, "inference.generated_tokens": room - 6}
     return settings
 
 

@@ -7,6 +7,7 @@ is small (a layer of each kind and the ends) and is written anew for each scenar
 from __future__ import annotations
 
 from collections.abc import Iterable
+
 from memgui.estimator.engines.sheet import Factor, Term
 
 Dims = tuple[Factor | int, ...]
@@ -24,7 +25,7 @@ class Buffer:
         self.per = per
         size = width
         for dim in dims:
-            size *= dim if type(dim) is int else dim[1]
+            size *= dim if isinstance(dim, int) else dim.value
         self.size = size // per
         self.last = -1
 

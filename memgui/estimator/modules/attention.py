@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from memgui.estimator import operators as op
+from memgui.estimator.modules.cache import cached, counter
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.kernels import attend
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import FULL, Reach
 from memgui.estimator.modules.rotary import rotate
-from memgui.estimator.tape import ALIAS, AMBIENT, BY_HEAD, Dims, Tape, Tensor
+from memgui.estimator.tape import BY_HEAD, Dims, Tape, Tensor
 
 INT64 = 8
 FP32 = 4
@@ -107,38 +108,3 @@ def _chosen(t: Tape, qkv: Tensor, name: str, dims: Dims) -> Tensor:
     at = t.tensor("index", (1,), INT64)
     t.run("_to_copy", (), (at,), (), ())
     return op.index(t, qkv, at, name, dims)
-
-
-# -- the cache -------------------------------------------------------------------------------------
-
-
-def cached(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
-    """``cache.update``: the new keys or values are appended to those held, which makes a new tensor.
-
-    After a prompt a window's layer still holds the whole prompt: the window is a view of it.
-    """
-    width = c.options.cache_width or x.width
-    limited = reach.limited
-    if not c.options.decode:
-        out = t.tensor(x.name, x.dims, width, x.grad)
-        t.record("cat", (x,), out, (), ((x, ALIAS),))
-    else:
-        before: Dims = ("b", "tw1" if limited else c.before, *x.dims[2:])
-        old = t.cached_before(x.name, before, width, stays=c.options.tuples)
-        out = t.tensor(x.name, ("b", "tw" if limited else c.keys, *x.dims[2:]), width)
-        t.record("cat", (x, old), out, (), ())
-    out.layout = BY_HEAD
-    t.cache(out)
-    return out
-
-
-def counter(t: Tape, c: Context) -> None:
-    """The window of a sliding layer, which its cache keeps as a tensor of 8 bytes."""
-    if not c.options.decode:
-        number = t.tensor("window", (), INT64)
-        t.run("tensor", (), (number,), (), ())
-    else:
-        number = t.tensor("window", (), INT64, origin=AMBIENT)
-    t.cache(number)
-    if c.options.decode:
-        t.replaced.append(number)

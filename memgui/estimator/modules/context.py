@@ -49,7 +49,7 @@ class Context:
         self.names = names
         length = "P" if model.image_size else "s"
         self.queries: int | str = 1 if options.decode else length
-        self.keys: str = "t" if options.decode else length
+        self.keys: str = "t" if options.decode or options.static else length
         self.ids: Tensor | None = None
         self.inputs: list[Tensor] = []
         self.labels: Tensor | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from memgui.estimator import operators as op
-from memgui.estimator.modules.attention import HEADS, attention, by_head, cached
+from memgui.estimator.modules.attention import HEADS, attention, by_head
+from memgui.estimator.modules.cache import cached
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.kernels import attend
 from memgui.estimator.modules.projection import projection

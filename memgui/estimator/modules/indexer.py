@@ -7,7 +7,7 @@ scores of every pair of tokens, for every one of its heads, in fp32.
 from __future__ import annotations
 
 from memgui.estimator import operators as op
-from memgui.estimator.modules.attention import cached
+from memgui.estimator.modules.cache import cached
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.reach import Reach
 from memgui.estimator.modules.rotary import rotate

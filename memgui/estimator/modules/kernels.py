@@ -32,7 +32,7 @@ def attend(
     together = grouped and m.repeats_key_values and not masked and width == value_width <= 256  # enable_gqa
     together = together and o.backend != "efficient"  # which takes no grouped heads
     if grouped and m.repeats_key_values and not together:
-        if not o.decode:  # where the one query token is given with its heads in place of tokens
+        if o.ahead or not o.decode:  # where the one query token is given with its heads in place of tokens
             k, v = every_head(t, c, k), every_head(t, c, v)
         grouped = False
     backend = o.backend
@@ -54,7 +54,10 @@ def attend(
     if backend == "efficient":
         mask = converted_mask(t, c, given, o.autocast or q.width, c.rounded(c.keys, 16)) if masked else None
         return op.efficient_attention(t, q, k, v, mask, ("b", "a", c.rounded(c.queries, 32)), dims)
-    return _math(t, c, q, k, v, given, together=together, masked=masked)
+    y = _math(t, c, q, k, v, given, together=together, masked=masked)
+    if o.ahead:  # whose code names what it repeats
+        t.use(k, v)
+    return y
 
 
 def _flash_2(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor) -> Tensor:

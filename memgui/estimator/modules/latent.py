@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.estimator import operators as op
-from memgui.estimator.modules.attention import cached
+from memgui.estimator.modules.cache import cached
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.indexer import chosen_mask
 from memgui.estimator.modules.kernels import attend

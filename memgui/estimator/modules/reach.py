@@ -61,7 +61,7 @@ def is_masked(c: Context, reach: Reach) -> bool:
     o = c.options
     if o.attention == FLASH_2:  # is told a window instead, and padding is taken out before
         return False
-    given = o.masked or c.model.explicit_mask or reach.indexed or c.bias is not None
+    given = o.masked or o.static or c.model.explicit_mask or reach.indexed or c.bias is not None
     return given or (o.windowed and reach.limited)
 
 

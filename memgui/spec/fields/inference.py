@@ -67,6 +67,7 @@ FIELDS: tuple[Field, ...] = (
             Choice("vllm", "vLLM", "0.11"),
             Choice("sglang", "SGLang", "0.5"),
             Choice("llama.cpp", "llama.cpp", "b11434"),
+            Choice("gpt-fast", "gpt-fast", QT_TRANSLATE_NOOP("fields", "as torchao has it")),
             Choice("ollama", "Ollama", QT_TRANSLATE_NOOP("fields", "llama.cpp inside")),
         ),
         applies=inference,
