@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memgui.estimator.engines import llama_cpp, vllm
+from memgui.estimator.engines import llama_cpp, sglang, vllm
 from memgui.estimator.result import Estimate
 from memgui.spec.scenario import Scenario
 
 ENGINES: dict[str, Callable[[Scenario], Estimate]] = {
     "vllm": vllm.serve,
+    "sglang": sglang.serve,
     "llama.cpp": llama_cpp.serve,
     "ollama": llama_cpp.serve,
 }

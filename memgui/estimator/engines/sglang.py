@@ -1,0 +1,147 @@
+"""SGLang: weights and a pool of cache tokens in its static share of the device; the rest is left to run in.
+
+The share that is not static is sized by a rule from the device and the layout; activations, CUDA graphs
+and what libraries take have to find room there.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from memgui.estimator.engines.cache import Keys, layers
+from memgui.estimator.engines.settings import GIB, length
+from memgui.estimator.engines.sheet import Factor, Line, Stage, Term, estimated, explained
+from memgui.estimator.engines.vllm import ranks
+from memgui.estimator.engines.weights import loaded, model_of, weights_node
+from memgui.estimator.quantisation import Share
+from memgui.estimator.result import Estimate, Node, Rank
+from memgui.spec.formats import cache_format
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.scenario import Scenario
+
+MIB: Final = 1 << 20
+SOURCE: Final = QT_TRANSLATE_NOOP(
+    "sources", "SGLang 0.5.16 server_args.py, as mirrored in ai-dynamo/aiconfigurator (sglang_backend.py)"
+)
+POOL_SOURCE: Final = QT_TRANSLATE_NOOP("sources", "SGLang 0.5: one slot of its pool for each token and layer")
+
+LOAD = QT_TRANSLATE_NOOP("messages", "Model loaded")
+SERVE = QT_TRANSLATE_NOOP("messages", "Serving all sequences")
+
+TIERS: Final = (
+    (20, 2048, 8, 8),
+    (35, 2048, 24, 80),
+    (60, 4096, 32, 160),
+    (160, 8192, 256, 512),
+)
+"""Below so many GiB: tokens of a chunk; largest batch of a CUDA graph, with four ranks or more."""
+LARGEST: Final = (16384, 512, 512)
+
+
+class Device(NamedTuple):
+    """One rank: its weights, and bytes of a token and of a sequence's states in its pool."""
+
+    name: str
+    weights: Node
+    token_bytes: int
+    state_bytes: int
+
+
+def reserve(scenario: Scenario) -> int:
+    """Bytes of a device that SGLang leaves for everything but weights and cache."""
+    memory = scenario.device.memory_bytes
+    given = scenario.inference.mem_fraction_static
+    if given is not None:
+        return memory - int(memory * given)
+    split = scenario.parallelism
+    chunk, few, many = next((tier[1:] for tier in TIERS if memory < tier[0] * GIB), LARGEST)
+    graphs = many if split.tensor >= 4 else few
+    megabytes = 512 + chunk * 3 // 2 + 1024 * split.tensor * split.pipeline // 8 + 2 * graphs
+    if memory > 60 * GIB:
+        megabytes = max(megabytes, 10 * 1024)
+    return min(megabytes * MIB, memory)
+
+
+def serve(scenario: Scenario) -> Estimate:
+    """What SGLang holds on the worst rank; raises ``NotCovered``."""
+    inference, memory = scenario.inference, scenario.device.memory_bytes
+    model = model_of(scenario)
+    devices = [
+        Device(
+            name,
+            weights_node(scenario, model.program, loaded(scenario, model.program, share).things),
+            *_kept(scenario, share),
+        )
+        for name, share in ranks(scenario)
+    ]
+    sequences, tokens = inference.batch_size, length(scenario)
+    needed = {
+        device.name: device.weights.bytes + sequences * (tokens * device.token_bytes + device.state_bytes)
+        for device in devices
+    }
+    worst = max(devices, key=lambda device: needed[device.name])
+    kept = reserve(scenario)
+    budget = memory - kept
+    pool = max(0, min(budget - device.weights.bytes for device in devices))
+    weights = Line("weights", worst.weights)
+    cached = Line("kv_cache", _cache_node(worst, sequences, tokens))
+    states = pool - sequences * worst.state_bytes
+    fitting = max(0, states) // worst.token_bytes if worst.token_bytes else 0
+    return estimated(
+        scenario,
+        "SGLang 0.5",
+        model.parameters,
+        (Stage("load", LOAD, (weights,)), Stage("decode", SERVE, (weights, cached))),
+        budget,
+        extra={
+            "kv_bytes_per_token": worst.token_bytes,
+            "state_bytes_per_sequence": worst.state_bytes,
+            "kv_pool_bytes": pool,
+            "pool_tokens": fitting,
+            "max_concurrency": pool // max(1, tokens * worst.token_bytes + worst.state_bytes),
+            "budget_bytes": budget,
+            "outside_budget_bytes": kept,
+        },
+        ranks=tuple(Rank(device.name, needed[device.name]) for device in devices),
+        assumptions=(
+            Message(
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "Activations, CUDA graphs and libraries have the {bytes} bytes that SGLang leaves free.",
+                ),
+                {"bytes": kept},
+            ),
+        ),
+    )
+
+
+def _kept(scenario: Scenario, share: Share) -> tuple[int, int]:
+    """Bytes of a token over all layers, windows or not, and of a sequence's states."""
+    inference = scenario.inference
+    stored = cache_format(inference.kv_cache_format)
+    width = 4 if inference.weight_format == "fp32" else 2
+    token = state = 0
+    for layer, count in layers(scenario.model, share.start, share.stop):
+        if isinstance(layer, Keys):
+            token += count * layer.bytes_for(stored, stored, share.tensor)
+        else:
+            columns = max(layer.kernel - 1, 0)
+            state += count * (layer.channels * columns + layer.state) * width // share.tensor
+    return token, state
+
+
+def _cache_node(device: Device, sequences: int, tokens: int) -> Node:
+    b = Factor("b", sequences, QT_TRANSLATE_NOOP("symbols", "sequences"), "inference.batch_size")
+    t = Factor("t", tokens, QT_TRANSLATE_NOOP("symbols", "tokens of each sequence in the cache"))
+    each = Factor("K", device.token_bytes, QT_TRANSLATE_NOOP("symbols", "bytes of a token over all layers"))
+    terms: list[Term] = [(b, t, each)]
+    if device.state_bytes:
+        held = Factor("R", device.state_bytes, QT_TRANSLATE_NOOP("symbols", "bytes of a sequence's states"))
+        terms.append((b, held))
+    return explained(
+        "kv_cache",
+        QT_TRANSLATE_NOOP("estimator", "KV cache"),
+        terms,
+        POOL_SOURCE,
+        QT_TRANSLATE_NOOP("estimator", "Slots of the pool that the sequences take at their full length."),
+    )
