@@ -94,8 +94,13 @@ class Block:
         return Group(root for root in self.saved if root.origin not in (AMBIENT, CARRIED))
 
     @cached_property
+    def returned(self) -> Group:
+        """What Python holds until the block returns and autograd does not keep."""
+        return Group(root for root in self.tape.held if root not in self.saved)
+
+    @cached_property
     def held(self) -> Group:
-        """What Python, or the graph of a recomputation, holds until the layer returns; nothing saved."""
+        """The same in a recomputation, whose graph holds what is pinned as well."""
         held = dict.fromkeys((*self.tape.held, *self.tape.pinned))
         return Group(root for root in held if root not in self.saved)
 

@@ -12,6 +12,7 @@ import msgspec
 
 from memgui.estimator.modules.eager import MASKINGS
 from memgui.estimator.modules.encoders import HEADS
+from memgui.estimator.modules.implementations import IMPLEMENTATIONS
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, PLACEMENTS
 from memgui.estimator.modules.moe import EXPERTS, GATES
 from memgui.estimator.modules.norm import NORMS
@@ -109,6 +110,13 @@ def require_covered_run(scenario: Scenario) -> None:
         value = getattr(settings, name)
         if value not in known:
             raise NotCovered(_not_yet(f"{part}.{name}", value))
+    other = IMPLEMENTATIONS.get(scenario.training.implementation) if part == "training" else None
+    if other is not None:
+        if scenario.training.method not in other.methods:
+            raise NotCovered(_not_yet("training.method", scenario.training.method))
+        lacking = other.lacks(scenario.model)
+        if lacking:
+            raise NotCovered(_not_yet(f"model.{lacking}", getattr(scenario.model, lacking)))
     if scenario.training.lora.adapter_format not in WIDTHS:
         value = scenario.training.lora.adapter_format
         raise NotCovered(_not_yet("training.lora.adapter_format", value))
@@ -125,7 +133,7 @@ _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
         "optimizer": OPTIMIZERS,
         "activation_checkpointing": ("none", "full"),
         "attention": ("eager", "sdpa"),
-        "implementation": ("transformers",),
+        "implementation": ("transformers", *IMPLEMENTATIONS),
         "base_format": {*WIDTHS, *BASES},
     },
     "inference": {

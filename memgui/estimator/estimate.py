@@ -11,6 +11,7 @@ from memgui.estimator.coverage import NotCovered, require_covered_run
 from memgui.estimator.engines import ENGINES
 from memgui.estimator.inference import InferenceRun
 from memgui.estimator.methods import estimate_by_method
+from memgui.estimator.modules.implementations import IMPLEMENTATIONS
 from memgui.estimator.moments import Amount, Beside, Timeline, moment
 from memgui.estimator.options import capability, options
 from memgui.estimator.overhead import (
@@ -32,7 +33,13 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
 
 VERSION = f"PyTorch 2.13, Transformers 5.24, memgui {__version__}"
-"""What the figures stand for."""
+"""What the figures stand for, where nothing else is chosen."""
+
+
+def version(scenario: Scenario) -> str:
+    """The versions that the figures stand for."""
+    other = IMPLEMENTATIONS.get(scenario.training.implementation) if scenario.task == "training" else None
+    return VERSION if other is None else f"{other.version}, memgui {__version__}"
 
 
 def estimate(scenario: Scenario) -> Estimate:
@@ -129,7 +136,7 @@ class _Assembly:
         return Estimate(
             scenario=scenario,
             method="detailed",
-            version=VERSION,
+            version=version(scenario),
             parameters=run.account.parameters,
             components=components,
             peak_bytes=peak.bytes,

@@ -13,7 +13,7 @@ and what it saved die.  Where two gradients meet they are summed in place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from memgui.estimator.tape import (
@@ -23,6 +23,7 @@ from memgui.estimator.tape import (
     MADE,
     PARAMETER,
     PROMOTED,
+    REPLACES,
     Op,
     Tape,
     Tensor,
@@ -303,6 +304,10 @@ def backward(
         scratch = Scratch(op.outs[0], op.back_extra) if op.back_extra is not None else None
         if scratch is not None:
             events.born(scratch, op)
+        replaces = any(how == REPLACES for _, how in op.back)
+        if replaces:
+            _used_up(back, arrived, role, op)
+            _free(events, op, left, pinned, keep_input=keep_input)
         results: list[tuple[Tensor, Gradient]] = []
         wider: list[tuple[Gradient, Scratch]] = []
         for tensor, how in op.back:
@@ -323,20 +328,9 @@ def backward(
             events.inside(Inner(op.outs[0], op.back_inner), op)
         if scratch is not None:
             events.dead(scratch, op)
-        for gradient in arrived:
-            if gradient is role.waiting.get(gradient.of):
-                back.taken.append(gradient)
-            _release(events, gradient, op)
-        for tensor in op.saves:
-            root = tensor.root
-            count = left.get(root)
-            if count is None:
-                continue
-            left[root] = count - 1
-            if count > 1 or root in pinned:
-                continue
-            if root.origin == MADE or (root.origin == CARRIED and not keep_input):
-                events.dead(root, op)
+        if not replaces:
+            _used_up(back, arrived, role, op)
+            _free(events, op, left, pinned, keep_input=keep_input)
         for gradient, raw in wider:
             events.born(gradient, op)
             events.dead(raw, op)
@@ -363,6 +357,30 @@ def backward(
             _keep(back, grads[tensor], gradient, tape.ops[0])
     back.close(grads.get(tape.carried) if tape.carried is not None else None)
     return back
+
+
+def _used_up(back: Back, arrived: list[Gradient], role: Role, op: Op) -> None:
+    """The gradients of the operator's results are let go."""
+    for gradient in arrived:
+        if gradient is role.waiting.get(gradient.of):
+            back.taken.append(gradient)
+        _release(back.events, gradient, op)
+
+
+def _free(
+    events: Events, op: Op, left: dict[Tensor, int], pinned: Sequence[Tensor], *, keep_input: bool
+) -> None:
+    """What the operator saved dies with its backward, unless another one saved it too."""
+    for tensor in op.saves:
+        root = tensor.root
+        count = left.get(root)
+        if count is None:
+            continue
+        left[root] = count - 1
+        if count > 1 or root in pinned:
+            continue
+        if root.origin == MADE or (root.origin == CARRIED and not keep_input):
+            events.dead(root, op)
 
 
 def _used_twice(tape: Tape) -> set[Tensor]:

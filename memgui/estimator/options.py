@@ -66,6 +66,8 @@ class Options(NamedTuple):
     cache_width: int = 0
     cache_format: str = ""
     """of a cache that is packed"""
+    implementation: str = "transformers"
+    """whose layers run"""
     base: str = ""
     """which library runs the frozen linear layers from packed weights: a key of ``frozen.LINEARS``"""
     compute: int = 2
@@ -114,6 +116,8 @@ def options(scenario: Scenario) -> Options:
         beside = training.method in ADAPTERS
         half = "fp16" if training.precision.startswith("fp16") else "bf16"
         base, nested = BASES.get(training.base_format, ("", False)) if beside else ("", False)
+        if base == "4bit" and training.implementation == "litgpt":
+            base = "4bit_of_2023"
         if base:
             width = 4 if training.kbit_preparation and base in UPCAST else WIDTHS.get(training.precision, 2)
         elif beside:
@@ -146,6 +150,7 @@ def options(scenario: Scenario) -> Options:
             final_dropout="final" in model.dropouts and drops(model.final_dropout),
             trained=training.method,
             lora=training.lora if lora else None,
+            implementation=training.implementation,
             base=base,
             nested=nested,
             compute=4 if training.precision == "fp32" else 2,

@@ -128,6 +128,16 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: _length(s) + 1,
     ),
+    "sc128": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of a chunk: 128, or the sequence where that is shorter"),
+        None,
+        lambda s: min(128, _length(s)),
+    ),
+    "c128": (
+        QT_TRANSLATE_NOOP("symbols", "chunks of 128 tokens"),
+        None,
+        lambda s: -(-_length(s) // 128),
+    ),
     "u": (QT_TRANSLATE_NOOP("symbols", "target length"), "training.target_length", target_tokens),
     "u16": (
         QT_TRANSLATE_NOOP("symbols", "target length rounded up to 16"),

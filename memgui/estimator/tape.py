@@ -153,6 +153,7 @@ class Parameter(Tensor):
 NEW: Final = 0  # the operator's backward allocates this input's gradient
 ALIAS: Final = 1  # the gradient of the output is passed on as it is
 PROMOTED: Final = 2  # computed in the output's wider format, then cast to the input's
+REPLACES: Final = 3  # takes the place of what was saved, and of the output's gradient, piece by piece
 
 Back = tuple[tuple[Tensor, int], ...]
 

@@ -37,7 +37,9 @@ def base_scheme(scenario: Scenario) -> WeightScheme | None:
     training = scenario.training
     if training.method not in ADAPTERS or training.base_format not in BASES:
         return None
-    return msgspec.structs.replace(weight_scheme(training.base_format), base="")
+    scheme = weight_scheme(training.base_format)
+    head = scheme.linear if training.implementation == "litgpt" else ""  # it packs every linear layer
+    return msgspec.structs.replace(scheme, base="", head=head)
 
 
 class TrainingRun(Run):

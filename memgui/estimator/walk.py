@@ -252,7 +252,7 @@ class Walk(Generic[N]):
     def _outputs(self) -> N:
         """What the model's result refers to and autograd does not keep: logits, a cache."""
         m, tail = self.m, self.program.tail
-        live = m.add(m.nothing(), m.group(tail.held, tail.sort_running))
+        live = m.add(m.nothing(), m.group(tail.returned, tail.sort_running))
         for stack in self.program.stacks:
             live = m.add(live, m.group(stack.results, stack.frame.sort_running))
         for kind, count in self.program.runs:

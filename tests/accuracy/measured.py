@@ -127,6 +127,9 @@ def training_of(entry: Mapping[str, Any]) -> dict[str, Any]:
         settings["training.gradient_accumulation_steps"] = accumulation
     if entry["kind"] != "train-full":
         settings |= lora_of(entry.get("lora") or {})
+        if settings["training.implementation"] == "litgpt":  # adapters are in the format of the rest
+            settings["training.lora.adapter_format"] = "fp32" if precision == "bf16_mixed" else precision
+            settings["training.kbit_preparation"] = False
         settings["training.base_format"] = words.quantised(quantisation) if quantisation else base
     return settings
 

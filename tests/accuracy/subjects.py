@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from memgui.catalog import Catalog, UnknownName
+from memgui.importers.families import FAMILIES
+from memgui.importers.hf_config import model_from_config
 from memgui.spec import ModelSpec
 from tests.accuracy.express import Inexpressible, Models
 
@@ -64,6 +66,7 @@ class Subjects:
                 stated.pop(field, None)  # latent attention has neither in the usual sense
         vocabulary = dimensions.get("vocab")
         alike = [known for known in self._known if _has(known[1], {**stated, **experts})]
+        alike = [known for known in alike if bool(known[1].num_experts) == bool(experts)] or alike
         if alike:
             found, changes = _most_alike(name, vocabulary, alike), {}
         else:
@@ -82,6 +85,10 @@ class Subjects:
             for known in self._known
             if _family(known[0]) == family and bool(known[1].num_experts) == experts
         ]
+        architecture = _architecture(name)
+        if not alike and architecture in FAMILIES:  # as its class builds it where nothing else is said
+            size = {"hidden_size": 4096, "num_hidden_layers": 1}  # both are replaced by the row's own
+            return model_from_config({"model_type": architecture, **size}, "causal", False, name)
         if not alike:
             raise Inexpressible("the model's structure is not known")
         return _most_alike(name, None, alike)
@@ -108,6 +115,12 @@ def _plain(name: str) -> str:
 def _family(name: str) -> str:
     """A name without its size and what follows it: ``Llama-3.2-3B-Instruct`` is ``llama-3.2``."""
     return _SIZE.sub("", _plain(name).lower()).removeprefix("meta-")
+
+
+def _architecture(name: str) -> str:
+    """The architecture that a name states behind it: ``stablelm (GPT-NeoX arch)`` is ``gpt_neox``."""
+    stated = re.search(r"\(([\w-]+) arch\)", name)
+    return stated.group(1).lower().replace("-", "_") if stated else ""
 
 
 def _has(model: ModelSpec, stated: Mapping[str, Any]) -> bool:

@@ -115,7 +115,9 @@ def gguf(text: str) -> str:
 
 
 _OPTIMIZERS = (
-    ("paged", "paged_adamw_8bit"),
+    ("paged 8", "paged_adamw_8bit"),
+    ("pagedadamw8", "paged_adamw_8bit"),
+    ("paged", "paged_adamw"),
     ("in backward", "adamw_in_backward"),
     ("into backward", "adamw_in_backward"),
     ("galore", "galore"),
@@ -187,7 +189,7 @@ _IMPLEMENTATIONS = (
     ("liger", "fused"),
     ("megatron", "megatron"),
     ("ms-swift", "transformers"),
-    ("lit-gpt", "gpt-fast"),
+    ("lit-gpt", "litgpt"),
     ("litgpt", "litgpt"),
     ("torchtune", "torchtune"),
     ("torchtitan", "torchtitan"),

@@ -83,5 +83,30 @@ def eight_bit(
     return out
 
 
-LINEARS: dict[str, Linear] = {"4bit": four_bit, "int8": eight_bit}
+def four_bit_of_2023(
+    t: Tape, c: Context, x: Tensor, w: Parameter, bias: Parameter | None, name: str, dims: Dims
+) -> Tensor:
+    """``Linear4bit`` of bitsandbytes to 0.43, packed from fp16: its function refers to the input as well.
+
+    What is unpacked is fp16 and is copied where the step computes in bf16.
+    """
+    o = c.options
+    scales = (FP32 * (w.elements // BLOCK), 0) if o.nested else None
+    unpacked = t.tensor("weight, unpacked", w.dims, HALF)
+    t.run("dequantize_4bit", (), (unpacked,), (), (), scales)
+    copies = o.half != "fp16" or o.compute != HALF
+    if copies:
+        copied = t.tensor("weight, copied", w.dims, o.compute)
+        t.run("_to_copy", (unpacked,), (copied,), (), ())
+        unpacked = copied
+    operands = (x, unpacked) if bias is None else (x, unpacked, bias)
+    out = t.tensor(name, dims, x.width, x.grad)
+    again = ((HALF + (o.compute if copies else 0)) * w.elements, 0)
+    t.record("matmul_4bit", operands, out, (), ((x, NEW),), None, again)
+    if x.grad:
+        t.pin(x)
+    return out
+
+
+LINEARS: dict[str, Linear] = {"4bit": four_bit, "4bit_of_2023": four_bit_of_2023, "int8": eight_bit}
 """By ``Options.base``."""

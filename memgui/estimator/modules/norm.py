@@ -90,6 +90,18 @@ def rms_norm_fp32(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias:
     return out
 
 
+def litgpt_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """As before, but squares are written ``x * x``."""
+    w = _weight(t, c, name, shape.weight)
+    x32 = op.cast(t, x, FP32)
+    squares = op.mean(t, op.mul(t, x32, x32, "squares", x.dims), shape.rows)
+    deviation = op.pointwise(t, "rsqrt", op.shift(t, squares), "1/deviation", saves="output")
+    y32 = op.mul(t, x32, deviation, "normalised", x.dims)
+    out = op.cast(t, op.mul(t, y32, w, "norm output", x.dims), x.width)
+    t.use(x32, squares, y32)
+    return out
+
+
 def gemma_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """Gemma's RMSNorm: ``(x32 * rsqrt(mean(x32²) + eps) * (1 + weight32)).to(dtype)``."""
     w = _weight(t, c, name, shape.weight)
@@ -142,6 +154,7 @@ Write = Callable[[Tape, Context, Tensor, str, Shape, bool], Tensor]
 NORMS: dict[str, Write] = {
     "rms_norm": rms_norm,
     "rms_norm_fp32": rms_norm_fp32,
+    "litgpt_rms_norm": litgpt_rms_norm,
     "t5_rms_norm": t5_rms_norm,
     "gemma_rms_norm": gemma_rms_norm,
     "plain_rms_norm": plain_rms_norm,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.encoders import encoder_tail, image_stem, text_stem
 from memgui.estimator.modules.ends import stem, tail
+from memgui.estimator.modules.implementations import IMPLEMENTATIONS
 from memgui.estimator.modules.layers import LayerPlan, Writer, plans
 from memgui.estimator.modules.layers import block_label as layer_label
 from memgui.estimator.modules.two_stacks import (
@@ -44,6 +45,9 @@ class Outline(NamedTuple):
 def outline(c: Context) -> Outline:
     """The outline of the context's model."""
     m = c.model
+    other = IMPLEMENTATIONS.get(c.options.implementation)
+    if other is not None:
+        return Outline([StackPlan("layers", "stem", other.stem, c, other.plans(c))], other.tail)
     if m.num_encoder_layers:
         return _two_stacks(c)
     if m.is_decoder:

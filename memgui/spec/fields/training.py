@@ -166,7 +166,10 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Implementation"),
         QT_TRANSLATE_NOOP("fields", "Whose layers run: they differ in what they keep for the backward pass."),
         section="precision",
-        choices=(Choice("transformers", QT_TRANSLATE_NOOP("fields", "Transformers")),),
+        choices=(
+            Choice("transformers", "Transformers", "5.24"),
+            Choice("litgpt", "LitGPT", "2023"),
+        ),
         advanced=True,
         applies=when.detailed,
     ),
