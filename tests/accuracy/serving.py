@@ -41,6 +41,21 @@ def measured(entry: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
+def _old_vllm(entry: Mapping[str, Any], framework: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs before 0.6, which is the oldest version there is: prompts were not cut by themselves."""
+    stated = re.search(r"vllm (\d+)\.(\d+)", framework.lower())
+    version = (int(stated.group(1)), int(stated.group(2))) if stated else (0, 11)
+    if version < (0, 3) and "awq" in settings["inference.weight_format"]:
+        raise Inexpressible("how vLLM 0.2 unpacked AWQ's weights is not modelled")
+    found: dict[str, Any] = {}
+    if version < (0, 6) or (version < (0, 8) and "LoRA" in entry["model"]):
+        tokens = settings.get("inference.max_num_batched_tokens")
+        found["inference.max_num_batched_tokens"] = tokens or max(settings["inference.prompt_tokens"], 2048)
+    if "405B-Instruct-FP8" in entry["model"]:  # FBGEMM's: attention stays in 16 bits
+        found["inference.quantised_parts"] = ("mlp",)
+    return found
+
+
 def _gpt_fast(entry: Mapping[str, Any]) -> dict[str, Any]:
     """``-kvq``: an int8 cache; ``-lcm``: no mask of every pair; ``cache N``: room for more than there is."""
     if "-lcm" in entry["id"]:
@@ -59,6 +74,8 @@ def _gpt_fast(entry: Mapping[str, Any]) -> dict[str, Any]:
 def verdict(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The inference fields of somebody's set-up."""
     framework = entry.get("framework") or ""
+    if "another process" in str(entry.get("note")):
+        raise Inexpressible("another process holds some of the device")
     engine = engine_of(framework)
     weights = words.weight_format(entry.get("precision"), entry.get("quant"))
     kept = "bf16" if weights == "bf16" else "fp16"
@@ -76,6 +93,7 @@ def verdict(entry: Mapping[str, Any]) -> dict[str, Any]:
         settings["inference.transformers_version"] = transformers_version(framework)
     if engine == "vllm":
         settings |= _vllm_words(framework)
+        settings |= _old_vllm(entry, framework, settings)
     if engine in ("llama.cpp", "ollama"):
         stated = re.search(_KINDS + r"\s*(?:k\b|kv)", framework.lower())
         kind = stated.group(1) if stated else "f16"

@@ -14,6 +14,9 @@ from memgui.spec.formats import CacheFormat, cache_format
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 
+EXPANDED = 256
+"""Elements to which vLLM before 0.7 filled each head's keys and values, of models with latent attention."""
+
 
 class Group(NamedTuple):
     """Layers that need the same blocks: ``layers`` of them, a page each of ``page`` bytes for every block.
@@ -165,8 +168,11 @@ Kind = tuple[Keys | State, int, int]
 
 def _kinds(scenario: Scenario, share: Share, keys: CacheFormat, values: CacheFormat) -> Iterator[Kind]:
     width = 4 if scenario.inference.weight_format == "fp32" else 2
+    expanded = scenario.inference.vllm_version == "0.6"
     for layer, count in layers(scenario.model, share.start, share.stop):
         if isinstance(layer, Keys):
+            if layer.latent and expanded:
+                layer = Keys(scenario.model.num_attention_heads, EXPANDED, EXPANDED)
             yield layer, count, layer.bytes_for(keys, values, share.tensor)
         else:
             columns = max(layer.kernel - 1, 0)

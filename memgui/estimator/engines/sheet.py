@@ -22,6 +22,7 @@ from memgui.estimator.result import (
     Parameters,
     Rank,
     Symbol,
+    Verdict,
 )
 from memgui.estimator.verdict import verdict
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
@@ -121,6 +122,19 @@ class Stage(NamedTuple):
         return sum(line.node.bytes for line in self.lines)
 
 
+class Squeezed(NamedTuple):
+    """A verdict for a reason other than what is held: never a better one than what is held allows."""
+
+    kind: str
+    reason: Message
+
+    def of(self, found: Verdict) -> Verdict:
+        """The worse of both."""
+        if found.kind == "does_not_fit" or (found.kind == "tight" and self.kind == "tight"):
+            return found
+        return Verdict(self.kind, found.capacity_bytes, found.headroom_bytes, self.reason)
+
+
 def estimated(
     scenario: Scenario,
     version: str,
@@ -131,6 +145,7 @@ def estimated(
     extra: Mapping[str, int],
     ranks: tuple[Rank, ...] = (),
     issues: tuple[Issue, ...] = (),
+    squeezed: Squeezed | None = None,
     assumptions: tuple[Message, ...] = (),
 ) -> Estimate:
     """The estimate of stages; the peak is the stage with the most bytes."""
@@ -138,6 +153,7 @@ def estimated(
     low = sum(line.low for line in peak.lines)
     high = sum(line.high for line in peak.lines)
     own = sum(line.node.bytes for line in peak.lines if not line.outside)
+    found = verdict(peak.bytes, low, high, capacity)
     return Estimate(
         scenario=scenario,
         method="detailed",
@@ -152,7 +168,7 @@ def estimated(
         reserved_bytes=own,
         timeline=tuple(_moment(stage) for stage in stages),
         ranks=ranks or (Rank("0", peak.bytes),),
-        verdict=verdict(peak.bytes, low, high, capacity),
+        verdict=squeezed.of(found) if squeezed else found,
         issues=issues,
         assumptions=assumptions,
         extra=extra,

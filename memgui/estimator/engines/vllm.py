@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from memgui.estimator.engines.blocks import Pool, pool_of
 from memgui.estimator.engines.settings import batched_tokens, length, running_sequences
-from memgui.estimator.engines.sheet import Line, Stage, estimated, ranged, stated
+from memgui.estimator.engines.sheet import Line, Squeezed, Stage, estimated, ranged, stated
 from memgui.estimator.engines.vllm_graph import WorkingSet, profile_run
 from memgui.estimator.engines.weights import loaded, model_of, weights_node
 from memgui.estimator.options import capability
@@ -104,8 +104,11 @@ def serve(scenario: Scenario) -> Estimate:
         Stage("decode", SERVE, (*still, working, cached)),
     )
     chip = capability(scenario.device.compute_capability)
-    graphs = 0 if inference.enforce_eager else GRAPHS.usual
-    outside = context(chip).usual + graphs
+    graphs = Range(0, 0, 0, "") if inference.enforce_eager else GRAPHS
+    own = context(chip)
+    unseen = _bias(scenario)
+    outside = own.usual + graphs.usual + unseen
+    left = memory - budget
     extra = {
         "kv_bytes_per_token": worst.pool.token_bytes,
         "state_bytes_per_sequence": worst.pool.state_bytes,
@@ -116,7 +119,7 @@ def serve(scenario: Scenario) -> Estimate:
         "max_concurrency_percent": pool.concurrency_percent,
         "longest_sequence": pool.longest,
         "budget_bytes": budget,
-        "cuda_graph_bytes": graphs,
+        "cuda_graph_bytes": graphs.usual,
         "outside_budget_bytes": outside,
         "process_bytes": max(budget, needed[worst.name] + libraries.usual) + outside,
         "max_num_batched_tokens": batched_tokens(scenario),
@@ -130,6 +133,7 @@ def serve(scenario: Scenario) -> Estimate:
         budget,
         extra=extra,
         ranks=tuple(Rank(device.name, needed[device.name] + libraries.usual) for device in devices),
+        squeezed=_squeezed(own.low + graphs.low + unseen, outside, left),
         assumptions=(
             Message(
                 QT_TRANSLATE_NOOP(
@@ -140,6 +144,30 @@ def serve(scenario: Scenario) -> Estimate:
             ),
         ),
     )
+
+
+def _squeezed(least: int, usual: int, left: int) -> Squeezed | None:
+    """The cache fills vLLM's share; what lies outside has to fit into what is ``left`` of the device."""
+    if usual <= left:
+        return None
+    reason = Message(
+        QT_TRANSLATE_NOOP(
+            "messages",
+            "vLLM fills its share of the device; outside it {bytes} bytes are needed and {left} are left.",
+        ),
+        {"bytes": usual, "left": left},
+    )
+    return Squeezed("does_not_fit" if least > left else "tight", reason)
+
+
+def _bias(scenario: Scenario) -> int:
+    """ALiBi for every pair of tokens of a prompt, which vLLM before 0.8 made and its profile run did not."""
+    model, inference = scenario.model, scenario.inference
+    if model.position_embedding != "alibi" or inference.vllm_version != "0.6":
+        return 0
+    heads = max(1, model.num_attention_heads // scenario.parallelism.tensor)
+    width = 4 if inference.weight_format == "fp32" else 2
+    return (heads + 1) * inference.prompt_tokens**2 * width
 
 
 def ranks(scenario: Scenario) -> list[tuple[str, Share]]:
