@@ -185,6 +185,7 @@ class Program(QObject):
             preset=state.preset,
             digest=self._seen(state.preset),
             pinned=self._pinned(),
+            measured=state.measured,
         )
 
     def _pinned(self) -> tuple[Pinned, ...]:
@@ -208,7 +209,8 @@ def _first_state(recovery: Recovery) -> State:
 
 
 def _state(session: Session) -> State:
-    return State(session.scenario, session.origin or session.scenario.model, session.name, session.preset)
+    origin = session.origin or session.scenario.model
+    return State(session.scenario, origin, session.name, session.preset, session.measured)
 
 
 def load_translators(app: QApplication, language: str) -> list[QTranslator]:

@@ -43,6 +43,8 @@ class State(msgspec.Struct, frozen=True):
     origin: ModelSpec
     name: str = ""
     preset: str = ""
+    measured: Mapping[str, Any] = {}
+    """What real runs of the set-up used, as a preset keeps it (``memgui.planning.measured.to_plain``)."""
 
 
 class _Change(QUndoCommand):
@@ -198,10 +200,20 @@ class Document(QObject):
             msgspec.structs.replace(self._state, scenario=scenario, origin=scenario.model), text
         )
 
+    def use_scenario(self, scenario: Scenario, text: str) -> None:
+        """Take a whole scenario as one undo step called ``text``; a model that stays keeps its defaults."""
+        same = scenario.model == self.scenario.model
+        origin = self._state.origin if same else scenario.model
+        self._finish_and_push(msgspec.structs.replace(self._state, scenario=scenario, origin=origin), text)
+
     def load(self, state: State, text: str) -> None:
         """Open something else as one undo step called ``text``; it counts as saved."""
         self._finish_and_push(state, text)
         self.undo_stack.setClean()
+
+    def measure(self, measured: Mapping[str, Any], text: str) -> None:
+        """Keep with the set-up what real runs used, as one undo step called ``text``."""
+        self._finish_and_push(msgspec.structs.replace(self._state, measured=measured), text)
 
     def saved_as(self, name: str, preset: str) -> None:
         """The open scenario was saved under that name: not a change of the scenario."""

@@ -5,10 +5,10 @@ Every fault becomes a :class:`Notice`; the open scenario is then as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from PySide6.QtCore import QCoreApplication, QObject, Signal
@@ -131,7 +131,7 @@ class Library(QObject):
     def _take(self, found: Opened, name: str) -> None:
         details = (*found.assumed, *(issue.message for issue in found.issues))
         if isinstance(found.content, Scenario):
-            self._load(State(found.content, found.content.model, name), name)
+            self._load(State(found.content, found.content.model, name, measured=found.measured), name)
         else:
             self.use_model(found.content)
         if details:
@@ -149,7 +149,8 @@ class Library(QObject):
         self._seen[entry.key] = loaded.entry
         content = loaded.preset.content
         if isinstance(content, Scenario):
-            self._load(State(content, content.model, loaded.preset.name, entry.key), loaded.preset.name)
+            name = loaded.preset.name
+            self._load(State(content, content.model, name, entry.key, loaded.preset.measured), name)
         else:
             self.use_model(content)
         self._tell_issues(loaded.preset.name, loaded.issues)
@@ -162,7 +163,9 @@ class Library(QObject):
             return False
         decoded: Decoded | None = self._try(lambda: share.from_text(text))
         if decoded is not None:
-            self._take(Opened(decoded.preset.content, issues=decoded.issues), decoded.preset.name)
+            preset = decoded.preset
+            found = Opened(preset.content, issues=decoded.issues, measured=preset.measured)
+            self._take(found, preset.name)
         return True
 
     def open_named(self, name: str) -> None:
@@ -208,7 +211,7 @@ class Library(QObject):
         scenario = self._document.scenario
         content: Scenario | ModelSpec = scenario.model if model_only else scenario
         try:
-            entry = self._presets.create(name, content, notes)
+            entry = self._presets.create(name, content, notes, self._measured(content))
         except NameTaken as taken:
             other = taken.entry
             self._tell(
@@ -226,7 +229,8 @@ class Library(QObject):
 
     def _replace(self, entry: Entry, content: Scenario | ModelSpec, *, overwrite: bool = False) -> None:
         try:
-            saved = self._presets.update(entry, content=content, overwrite=overwrite)
+            measured = self._measured(content)
+            saved = self._presets.update(entry, content=content, measured=measured, overwrite=overwrite)
         except PresetChanged as changed:
             self._tell(
                 changed.message,
@@ -238,6 +242,10 @@ class Library(QObject):
             self._failed(fault)
         else:
             self._saved(saved, content)
+
+    def _measured(self, content: Scenario | ModelSpec) -> Mapping[str, Any] | None:
+        """What is kept beside ``content``: runs were of the whole set-up, a model alone has none."""
+        return self._document.state.measured if isinstance(content, Scenario) else None
 
     def _saved(self, entry: Entry, content: Scenario | ModelSpec) -> None:
         self._seen[entry.key] = entry
@@ -318,7 +326,11 @@ class Library(QObject):
         """The open scenario as one line of text that memgui opens again."""
         state = self._document.state
         return share.to_text(
-            Preset(name=state.name or state.scenario.model.name or "-", content=state.scenario)
+            Preset(
+                name=state.name or state.scenario.model.name or "-",
+                content=state.scenario,
+                measured=state.measured,
+            )
         )
 
     def is_own(self, entry: Entry) -> bool:

@@ -83,8 +83,6 @@ class WhatIf(QObject):
 
     planned = Signal()
     """The plan is another one."""
-    busy = Signal(bool)
-    """Something is being worked out, or nothing any more."""
 
     def __init__(
         self,
@@ -102,13 +100,11 @@ class WhatIf(QObject):
         self._devices: tuple[str, ...] | None = None
         self._chosen_range = False
         self._plan = self._first_plan(document.scenario)
-        self._running: set[str] = set()
         works = (self._sweep, self._largest, self._heat_map)
         self.sweep, self.largest, self.heat_map = (
             Question(kind, work, document, jobs, rest_ms, self)
             for kind, work in zip(KINDS, works, strict=True)
         )
-        jobs.busy.connect(self._busy)
         document.result.connect(self._follow)
         pins.changed.connect(self.sweep.ask_again)
 
@@ -259,13 +255,6 @@ class WhatIf(QObject):
         whole = BY_PATH[plan.against].kind in WHOLE
         ys = _cells(scenario, plan.against, low, high, plan.rows, Scale.LOG if whole else Scale.LINEAR)
         return heat_map(scenario, plan.path, xs, plan.against, ys, ask)
-
-    def _busy(self, kind: str, on: bool) -> None:
-        if kind in KINDS:
-            before = bool(self._running)
-            (self._running.add if on else self._running.discard)(kind)
-            if bool(self._running) != before:
-                self.busy.emit(bool(self._running))
 
 
 def _limits_stay(path: str) -> bool:

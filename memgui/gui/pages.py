@@ -31,9 +31,10 @@ class Pages:
         self._tabs = tabs
         self._shown: dict[str, int] = {}
         tabs.add("why", translate("Tabs", "Why"), self._why)
-        tabs.add("what_if", translate("Tabs", "What if"), self._what_if)
+        tabs.add("what_if", translate("Tabs", "What if"), self._what_if, ("sweep", "largest", "heat_map"))
         tabs.add("timeline", translate("Tabs", "Timeline"), self._timeline)
         tabs.add("ways", translate("Tabs", "Ways to fit"), self._ways, ("ways",))
+        tabs.add("measured", translate("Tabs", "Measured"), self._measured, ("explained",))
         tabs.shown.connect(self._bring_up_to_date)
         context.jobs.busy.connect(tabs.set_busy)
         context.document.result.connect(lambda result: self._bring_up_to_date(tabs.current))
@@ -58,6 +59,11 @@ class Pages:
 
         context = self._context
         return WaysPage(context.document, self._answers.ways, context.view, parent)
+
+    def _measured(self, parent: QWidget) -> QWidget:
+        from memgui.gui.measured.page import MeasuredPage
+
+        return MeasuredPage(self._context, parent)
 
     def _bring_up_to_date(self, key: str) -> None:
         result, page = self._context.document.last_result, self._tabs.page(key)

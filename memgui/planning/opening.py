@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +38,8 @@ class Opened:
     ignored: tuple[str, ...] = ()
     weights: TensorTable | None = None
     quantization: Quantization | None = None
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    """What a preset says that real runs used."""
 
     @property
     def model(self) -> ModelSpec:
@@ -75,7 +77,7 @@ def opened_path(path: Path, progress: Progress | None = None) -> Opened:
     source = detect(path)
     if source.kind is Kind.PRESET:
         decoded = decode(read_whole(path, MAX_BYTES), display_name(path))
-        return Opened(decoded.preset.content, issues=decoded.issues)
+        return Opened(decoded.preset.content, issues=decoded.issues, measured=decoded.preset.measured)
     if source.config is None:
         return _weights_alone(source, progress)
     imported = import_config(source.config, _model_name(source.config))

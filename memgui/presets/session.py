@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -52,6 +53,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     preset: str = ""
     digest: str = ""
     pinned: tuple[Pinned, ...] = ()
+    measured: Mapping[str, Any] = {}
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,6 +207,7 @@ class SessionKeeper:
             "preset": session.preset,
             "digest": session.digest,
             "pinned": plain(session.pinned),
+            "measured": dict(session.measured),
         }
         write_atomic(self._path, dump(self._path.name, envelope, MAX_BYTES))
 
@@ -227,6 +230,7 @@ def _read(path: Path) -> _Slot:
             pinned.append(
                 Pinned(reader.text(item, "name", "", 1000), reader.scenario(item.get("scenario"))[0])
             )
+    measured = envelope.get("measured")
     starts = envelope.get("starts")
     return _Slot(
         path,
@@ -238,6 +242,7 @@ def _read(path: Path) -> _Slot:
             preset=reader.text(envelope, "preset", "", 1000),
             digest=reader.text(envelope, "digest", "", 1000),
             pinned=tuple(pinned),
+            measured=measured if isinstance(measured, dict) else {},
         ),
         closed=envelope.get("closed") is True,
         starts=starts if type(starts) is int else 0,

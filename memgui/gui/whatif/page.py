@@ -71,7 +71,6 @@ class WhatIfPage(QWidget):
         self._view = context.view
         self._result: Result | None = None
         self._swept: Swept | None = None
-        self._busy = False
         self.what_if = WhatIf(context.document, context.jobs, context.catalog, context.pins, parent=self)
         self.controls = Controls(self.what_if, Numbers.of(context.view.view), self)
         self.chart = SweepChart(context.selection, context.view, self)
@@ -110,7 +109,6 @@ class WhatIfPage(QWidget):
         what_if.largest.answered.connect(self._show_largest)
         what_if.heat_map.answered.connect(self._show_heat)
         what_if.planned.connect(self._show_present)
-        what_if.busy.connect(self._set_busy)
         self._view.changed.connect(self._redraw)
         self.controls.shown.connect(lambda which: self._stack.setCurrentIndex(0 if which == CHART else 1))
         self.controls.copy_asked.connect(self.copy_csv)
@@ -192,10 +190,6 @@ class WhatIfPage(QWidget):
         self.largest.update()
         self._title()
 
-    def _set_busy(self, busy: bool) -> None:
-        self._busy = busy
-        self.update(0, 0, self.width(), 2)
-
     # what the person does
 
     def _take_value(self, value: int | float) -> None:
@@ -253,5 +247,3 @@ class WhatIfPage(QWidget):
         if side:
             left = self.width() - side - 2 * look.px(16)
             painter.fillRect(left, look.px(44), 1, self.height() - look.px(44), look.colours.hairline)
-        if self._busy:
-            painter.fillRect(0, 0, self.width(), 2, look.colours.accent)

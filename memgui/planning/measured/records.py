@@ -82,7 +82,7 @@ class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def to_plain(measurements: tuple[Measurement, ...]) -> dict[str, Any]:
     """Measurements as plain JSON values, for a preset's ``measured``."""
-    return {"schema": 1, "measurements": msgspec.to_builtins(measurements)}
+    return {"schema": 1, "measurements": msgspec.json.decode(msgspec.json.encode(measurements))}
 
 
 def from_plain(plain: Mapping[str, Any]) -> tuple[Measurement, ...]:

@@ -1,0 +1,1 @@
+"""The Measured tab: what a real run used, beside the estimate."""

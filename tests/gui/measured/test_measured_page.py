@@ -1,0 +1,159 @@
+"""The Measured tab through its widgets, its figures against the estimator and the parsers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt
+from PySide6.QtGui import QAccessible, QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel
+from pytestqt.qtbot import QtBot
+
+from memgui.document.document import State
+from memgui.estimator import estimate
+from memgui.gui.controls.buttons import Button
+from memgui.gui.measured.page import MeasuredPage
+from memgui.gui.palette import DARK
+from memgui.planning.measured import Counter
+from memgui.spec import replace
+from tests.gui.house import House
+
+OOM = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total capacity of "
+    "79.19 GiB of which 1.02 GiB is free. Including non-PyTorch memory, this process has 78.16 GiB memory in "
+    "use. Of the allocated memory 76.02 GiB is allocated by PyTorch, and 1.51 GiB is reserved by PyTorch but "
+    "unallocated."
+)
+
+
+@pytest.fixture
+def real(qapp: QApplication, tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path / "home", estimate)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(real: House, qtbot: QtBot) -> Iterator[MeasuredPage]:
+    result = real.document.settle()
+    made = MeasuredPage(real.context)
+    made.resize(820, 480)
+    qtbot.addWidget(made)
+    real.document.result.connect(made.set_result)
+    with qtbot.waitExposed(made):
+        made.show()
+    made.set_result(result)
+    yield made
+    made.hide()
+
+
+def type_in(page: MeasuredPage, text: str, counter: Counter) -> None:
+    page.counter.setCurrentIndex(page.counter.findData(counter))
+    page.figure.setFocus()
+    QTest.keyClicks(page.figure, text)
+    QTest.keyClick(page.figure, Qt.Key.Key_Return)
+
+
+def explained(page: MeasuredPage, qtbot: QtBot) -> str:
+    qtbot.waitUntil(lambda: page.measurements.explained.is_current, timeout=20_000)
+    return "\n".join(label.text() for run in page.runs for label in run.findChildren(QLabel))
+
+
+def test_a_typed_figure_stands_beside_its_own_counter(page: MeasuredPage, real: House) -> None:
+    found = real.document.settle().estimate
+    assert found is not None
+    type_in(page, "61.4 GB", Counter.ALLOCATED)
+    (row,) = page.runs[0].figures.rows
+    assert row.figure.bytes == 61_400_000_000
+    assert row.expected == found.allocated_bytes
+    assert page.figure.text() == ""
+    type_in(page, f"{found.reserved_bytes:,}", Counter.RESERVED)
+    assert page.runs[1].figures.rows[0].within
+
+
+def test_what_is_no_figure_is_refused_and_kept_in_the_box(page: MeasuredPage, real: House) -> None:
+    type_in(page, "lots", Counter.PROCESS)
+    assert page.fault.isVisible()
+    assert "lots" in page.fault.text()
+    assert page.figure.text() == "lots"
+    assert not real.document.state.measured
+    QTest.keyClick(page.figure, Qt.Key.Key_Backspace)
+    assert not page.fault.isVisible()
+
+
+def test_a_pasted_message_is_read_and_explained(page: MeasuredPage, qtbot: QtBot) -> None:
+    QGuiApplication.clipboard().setText(OOM)
+    QTest.mouseClick(page.paste, Qt.MouseButton.LeftButton)
+    counters = [row.figure.counter for row in page.runs[0].figures.rows]
+    assert counters == [Counter.CAPACITY, Counter.ALLOCATED, Counter.RESERVED, Counter.PROCESS]
+    assert "1.96 GiB" in explained(page, qtbot)
+    QGuiApplication.clipboard().setText("nothing of the kind")
+    page.setFocusProxy(None)
+    page.setFocus()
+    QTest.keyClick(page, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert page.fault.isVisible()
+
+
+def test_a_dropped_text_is_read(page: MeasuredPage) -> None:
+    mime = QMimeData()
+    mime.setText(OOM)
+    action, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    none = Qt.KeyboardModifier.NoModifier
+    QApplication.sendEvent(page, QDragEnterEvent(QPoint(5, 5), action, mime, button, none))
+    QApplication.sendEvent(page, QDropEvent(QPointF(5, 5), action, mime, button, none))
+    assert len(page.runs) == 1
+
+
+def test_an_explanation_is_applied_in_one_step(page: MeasuredPage, real: House, qtbot: QtBot) -> None:
+    other = replace(real.document.scenario, "training.activation_checkpointing", "full")
+    type_in(page, f"{estimate(other).allocated_bytes}", Counter.ALLOCATED)
+    explained(page, qtbot)
+    buttons = [one for run in page.runs for one in run.findChildren(Button) if one.text() == "Apply"]
+    said = [button.accessibleDescription() for button in buttons]
+    at = next(index for index, text in enumerate(said) if "heckpoint" in text)
+    steps = real.document.undo_stack.count()
+    buttons[at].click()
+    assert real.document.scenario == other
+    assert real.document.undo_stack.count() == steps + 1
+
+
+def test_each_run_is_an_undo_step_and_kept_with_the_preset(page: MeasuredPage, real: House) -> None:
+    type_in(page, "61.4 GB", Counter.ALLOCATED)
+    type_in(page, "70 GiB", Counter.PROCESS)
+    kept = real.document.state.measured
+    assert real.library.save_as("measured")
+    page.remove(0)
+    assert len(page.runs) == 1
+    real.document.undo_stack.undo()
+    assert len(page.runs) == 2
+    real.document.load(State(real.document.scenario, real.document.scenario.model), "other")
+    assert page.runs == []
+    assert page.empty.isVisible()
+    (entry,) = real.library.presets()
+    real.library.open_preset(entry)
+    assert real.document.state.measured == kept
+    assert len(page.runs) == 2
+    text = real.library.shared_text()
+    real.document.load(State(real.document.scenario, real.document.scenario.model), "other")
+    assert real.library.open_text(text)
+    assert real.document.state.measured == kept
+
+
+def test_a_strangers_measurement_is_left_out(page: MeasuredPage, real: House) -> None:
+    real.document.measure({"schema": 1, "measurements": [{"source": 7}]}, "odd")
+    assert page.measurements.all == ()
+    assert page.empty.isVisible()
+
+
+def test_it_follows_the_estimate_and_speaks(page: MeasuredPage, real: House) -> None:
+    type_in(page, "61.4 GB", Counter.ALLOCATED)
+    before = page.runs[0].figures.rows[0].expected
+    real.document.edit("training.micro_batch_size", 2)
+    real.document.settle()
+    assert page.runs[0].figures.rows[0].expected > before
+    interface = QAccessible.queryAccessibleInterface(page.runs[0].figures)
+    assert interface is not None
+    assert "57.18 GiB" in interface.child(0).text(QAccessible.Text.Name)
+    page.setPalette(DARK.qpalette())
+    assert not page.grab().isNull()
