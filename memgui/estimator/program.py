@@ -23,6 +23,7 @@ from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.symbols import model_values
 from memgui.estimator.tape import AMBIENT, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
+from memgui.spec.weights import weights
 
 
 class Kind:
@@ -128,6 +129,7 @@ class Program:
             stack.close(checkpointing=options.checkpointing == "full")
             self.stacks.append(stack)
         self.tail = self._block("tail", plan.tail, context, out)
+        self.beside = Block(self._weights_beside())
         self.inputs = tuple(context.inputs)
         """what a batch brings to the device"""
         self.pinning = tuple((block, count) for block, count in self.blocks() if block.tape.pinned)
@@ -163,6 +165,16 @@ class Program:
             x = tape.input(before.dims, before.width, before.grad)
         tape.out = write(tape, context, x)
         return Block(tape)
+
+    def _weights_beside(self) -> Tape:
+        """Weights that no operator here uses: towers for images and sound.  They are not trained."""
+        tape = Tape("beside", self.sizes)
+        for text in self.model.other_weights:
+            one = weights(text)
+            for _ in range(one.number if one is not None else 0):
+                assert one is not None
+                tape.parameter(one.name, one.shape, self.options.width, trainable=False, part=one.part)
+        return tape
 
     def _layers(self, stack: Stack, plan: StackPlan) -> Tensor:
         """Compile each kind once; a layer whose input differs (no gradient, another width) is another kind.
@@ -231,6 +243,8 @@ class Program:
             yield stack.frame, 1
         yield from counts.items()
         yield self.tail, 1
+        if self.beside.tape.parameters:
+            yield self.beside, 1
 
 
 def _thawing(

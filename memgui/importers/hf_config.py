@@ -17,6 +17,7 @@ from memgui.importers.quantization import Quantization, quantization
 from memgui.importers.safetensors_config import config_of_shapes
 from memgui.importers.silent import is_silent
 from memgui.importers.tensors import TensorTable
+from memgui.importers.towers import read_towers
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
 
@@ -100,6 +101,8 @@ def _imported(file: JsonObject, name: str) -> Imported:
     if body is file or not config.known:
         _require_size(config)
     fields = describe(config) if describe is not None else read_as_nearest(config)
+    beside = (*fields.get("other_weights", ()), *read_towers(file, fields, report))
+    fields = {**fields, "other_weights": beside} if beside else fields
     dtype = file.string_or_none("torch_dtype", null=True) or file.string_or_none("dtype", null=True)
     model = _model({**fields, "name": name, "model_type": model_type}, file)
     understood = tuple(dict.fromkeys(report.understood))

@@ -178,6 +178,9 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     num_mel_bins: int = 0
     max_source_positions: int = 0
 
+    # beside the layers: towers for images and sound, per-layer embeddings (``memgui.spec.weights``)
+    other_weights: tuple[str, ...] = ()
+
 
 def pattern_at(pattern: tuple[str, ...], index: int, default: str) -> str:
     """Entry of a layer pattern for layer ``index``; ``default`` where the pattern is empty."""

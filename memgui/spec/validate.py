@@ -11,6 +11,7 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
 from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario
 from memgui.spec.values import check
+from memgui.spec.weights import MOST, weights
 
 
 def validate(scenario: Scenario) -> tuple[Issue, ...]:
@@ -59,8 +60,28 @@ def _unusual(field: Field, value: int | float) -> bool:
     return (low is not None and value < low) or (high is not None and value > high)
 
 
+def _other_weights(texts: tuple[str, ...]) -> Iterator[Issue]:
+    wrong = next((text for text in texts if weights(text) is None), None)
+    if wrong is None and len(texts) <= MOST:
+        return
+    shown = wrong[:80] if wrong is not None else str(len(texts))
+    yield Issue(
+        "error",
+        "bad_weights",
+        ("model.other_weights",),
+        Message(QT_TRANSLATE_NOOP("messages", "model.other_weights cannot hold {value}."), {"value": shown}),
+        Message(
+            QT_TRANSLATE_NOOP(
+                "messages", "At most {most} of the form vision.projector:1x4096x1024 are allowed."
+            ),
+            {"most": MOST},
+        ),
+    )
+
+
 def _model(scenario: Scenario) -> Iterator[Issue]:
     model = scenario.model
+    yield from _other_weights(model.other_weights)
     heads, shared = model.num_attention_heads, model.num_key_value_heads
     if shared > 0 and heads % shared:
         yield Issue(

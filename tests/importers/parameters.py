@@ -7,6 +7,7 @@ description is complete: every weight of the model follows from its fields.
 from __future__ import annotations
 
 from collections import Counter
+from math import prod
 
 from memgui.spec import ModelSpec
 from memgui.spec.model import pattern_at
@@ -34,6 +35,9 @@ def count(m: ModelSpec) -> dict[str, int]:
     if m.final_norm:
         parts["norm"] += _norm(m, m.hidden_size)
     _head(m, parts)
+    for text in m.other_weights:
+        name, _, sizes = text.partition(":")
+        parts[name.partition(".")[0]] += prod(map(int, sizes.split("x")))
     return {part: number for part, number in parts.items() if number}
 
 

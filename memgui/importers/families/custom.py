@@ -94,7 +94,7 @@ def minimax_m1(c: Config) -> Fields:
     return {**fields, **({"layer_types": tuple(kinds)} if kinds else {}), "rotary_dim": part}
 
 
-@family("qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text")
+@family("qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text", "qwen2_vl", "qwen2_5_vl", "minicpmv")
 def qwen2_of_several_senses(c: Config) -> Fields:
     """The language half is Qwen 2."""
     return qwen2(c)
@@ -112,7 +112,7 @@ def qwen3_moe_of_several_senses(c: Config) -> Fields:
     return qwen3_moe(c)
 
 
-@family("glm4v_text")
+@family("glm4v_text", "glm4v")
 def glm4v(c: Config) -> Fields:
     """The language half is GLM 4, with biases on query, key and value."""
     return {**glm4(c), "attention_bias": True}

@@ -67,7 +67,7 @@ def smollm3(c: Config) -> Fields:
     return {**fields, **({"sliding_window": window, **mixers(layers)} if on and window else {})}
 
 
-@family("phi3")
+@family("phi3", "phi3_v")
 def phi3(c: Config) -> Fields:
     """Llama with query, key and value from one projection, and gate and up from one."""
     return {

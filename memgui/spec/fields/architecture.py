@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgui.spec.fields.field import Choice, Field
+from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.fields.rows import choice, count, flag, size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
@@ -396,4 +396,18 @@ TWO_STACKS: tuple[Field, ...] = (
     ),
 )
 
-FIELDS: tuple[Field, ...] = (*EXPERTS, *LATENT, *STATE_SPACE, *RECURRENT, *ENCODER, *TWO_STACKS)
+OTHER = Field(
+    "model.other_weights",
+    Kind.CHOICES,
+    QT_TRANSLATE_NOOP("fields", "Other weights"),
+    QT_TRANSLATE_NOOP(
+        "fields",
+        "Weights beside the layers, such as a vision tower, as part.name:number x shape; held, not trained.",
+    ),
+    section="model",
+    choices=(Choice("vision.projector:1x4096x1024", QT_TRANSLATE_NOOP("fields", "a projector")),),
+    open_choices=True,
+    advanced=True,
+)
+
+FIELDS: tuple[Field, ...] = (*EXPERTS, *LATENT, *STATE_SPACE, *RECURRENT, *ENCODER, *TWO_STACKS, OTHER)

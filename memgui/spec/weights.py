@@ -1,0 +1,51 @@
+"""Weights that a model has beside its layers, each as one short text: ``vision.mlp.up:27x4304x1152``.
+
+Before the colon a name, whose first word is the part that the weights are shown under; behind it how many
+equal ones there are, and the shape of one (elements, outermost first).
+"""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import Final, NamedTuple
+
+_TEXT: Final = re.compile(
+    r"(?P<name>[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):(?P<sizes>[1-9]\d{0,9}(?:x[1-9]\d{0,9}){1,5})"
+)
+MOST: Final = 1_000
+"""Most entries of one model."""
+MOST_EACH: Final = 10_000
+"""Most equal weights of one entry."""
+
+
+class Weights(NamedTuple):
+    """``number`` equal weights called ``name``, each of ``shape`` (elements)."""
+
+    name: str
+    number: int
+    shape: tuple[int, ...]
+
+    @property
+    def part(self) -> str:
+        """What they are shown under: ``vision``, ``audio``."""
+        return self.name.partition(".")[0]
+
+    @property
+    def elements(self) -> int:
+        """Of all of them together."""
+        return self.number * prod(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.name}:{'x'.join(map(str, (self.number, *self.shape)))}"
+
+
+def weights(text: str) -> Weights | None:
+    """What ``text`` says, or ``None`` where it is not written as above or says more than there can be."""
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        return None
+    count, *shape = map(int, found["sizes"].split("x"))
+    if count > MOST_EACH or count * prod(shape) > 10**15:
+        return None
+    return Weights(found["name"], count, tuple(shape))

@@ -1,0 +1,136 @@
+"""Towers for images and sound are counted, shown as their own part, and never dropped in silence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memgui.estimator import estimate
+from memgui.importers.hf_config import import_config
+from memgui.importers.towers.registry import TOWERS
+from memgui.spec import Scenario, replace
+from memgui.spec.validate import validate
+from memgui.spec.weights import Weights, weights
+from tests.importers.parameters import count
+
+TEXT: dict[str, Any] = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "vocab_size": 32064,
+}
+CLIP = {
+    "model_type": "clip_vision_model",
+    "hidden_size": 1024,
+    "intermediate_size": 4096,
+    "num_hidden_layers": 24,
+    "image_size": 336,
+    "patch_size": 14,
+}
+
+
+def test_llava_is_llama_clip_and_a_projector() -> None:
+    """Figures of Transformers 5.24's own modules: 7,063,427,072 in all."""
+    found = import_config({"model_type": "llava", "text_config": TEXT, "vision_config": CLIP})
+    parts = count(found.model)
+    assert parts["vision"] == 324_487_168
+    assert sum(parts.values()) == 7_063_427_072
+    assert any("vision" in message.text and "324,487,168" in message.text for message in found.assumed)
+    assert {"vision_config", "vision_config.hidden_size"} <= set(found.understood)
+    assert not found.ignored
+
+
+def test_the_estimate_holds_a_tower_and_does_not_train_it() -> None:
+    model = import_config({"model_type": "llava", "text_config": TEXT, "vision_config": CLIP}).model
+    scenario = Scenario(model=model)
+    with_tower, without = estimate(scenario), estimate(replace(scenario, "model.other_weights", ()))
+    assert with_tower.parameters.by_part["vision"] == 324_487_168
+    assert with_tower.parameters.trainable == without.parameters.trainable
+    part = next(node for node in with_tower.component("weights").children if node.key == "vision")
+    assert part.bytes == 2 * 324_487_168
+    for other in ("gradients", "optimizer_states", "activations"):
+        assert with_tower.component(other).bytes == without.component(other).bytes
+
+
+def test_whisper_like_ears_and_gemma_3s_eyes() -> None:
+    audio = {
+        "model_type": "qwen2_audio_encoder",
+        "num_mel_bins": 128,
+        "encoder_layers": 32,
+        "encoder_ffn_dim": 5120,
+        "d_model": 1280,
+        "max_source_positions": 1500,
+    }
+    text = {**TEXT, "model_type": "qwen2"}
+    heard = import_config({"model_type": "qwen2_audio", "text_config": text, "audio_config": audio}).model
+    assert count(heard)["audio"] == 642_215_936
+    siglip = {
+        "model_type": "siglip_vision_model",
+        "hidden_size": 1152,
+        "intermediate_size": 4304,
+        "num_hidden_layers": 27,
+        "image_size": 896,
+        "patch_size": 14,
+    }
+    text = {
+        **TEXT,
+        "model_type": "gemma3_text",
+        "hidden_size": 5376,
+        "head_dim": 128,
+        "num_key_value_heads": 16,
+    }
+    seen = import_config({"model_type": "gemma3", "text_config": text, "vision_config": siglip}).model
+    assert count(seen)["vision"] == 423_060_336
+
+
+def test_a_tower_that_nobody_described_is_told() -> None:
+    found = import_config({"model_type": "unheard", "text_config": TEXT, "vision_config": {"depth": 3}})
+    assert found.model.other_weights == ()
+    assert any(message.text.startswith("vision_config describes something") for message in found.assumed)
+
+
+@pytest.mark.parametrize("model_type", sorted(TOWERS))
+def test_every_tower_survives_nonsense_and_its_weights_are_written_rightly(model_type: str) -> None:
+    from memgui.files.bounded import FileFault
+
+    values: list[Any] = ["x", None, [], {}, -1, 0, 10**12, 1.5, True, [1]]
+    keys = ("hidden_size", "depth", "num_hidden_layers", "patch_size", "image_size", "d_model", "embed_dim")
+    blocks: list[Any] = [{key: value} for key in keys for value in values] + [{}, CLIP]
+    for block in blocks:
+        config = {
+            **TEXT,
+            "model_type": model_type,
+            "text_config": TEXT,
+            "vision_config": block,
+            "visual": block,
+            "audio_config": block,
+        }
+        try:
+            found = import_config(config)
+        except FileFault:
+            continue
+        assert all(weights(text) is not None for text in found.model.other_weights)
+
+
+def test_what_other_weights_may_say() -> None:
+    assert weights("vision.mlp.up:27x4304x1152") == Weights("vision.mlp.up", 27, (4304, 1152))
+    assert str(weights("a.b:1x5")) == "a.b:1x5"
+    for text in (
+        "",
+        "vision",
+        "vision:3",
+        "vision:0x3",
+        "Vision:1x3",
+        "vision:1x-3",
+        "v:9999999x1",
+        "v:1" + "x9" * 9,
+    ):
+        assert weights(text) is None, text
+    model = import_config(TEXT).model
+    scenario = replace(Scenario(model=model), "model.other_weights", ("vision:oops",))
+    issue = next(issue for issue in validate(scenario) if issue.severity == "error")
+    assert issue.paths == ("model.other_weights",)
+    assert "vision:oops" in issue.text
