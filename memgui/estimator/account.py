@@ -8,8 +8,9 @@ from math import prod
 from types import MappingProxyType
 from typing import NamedTuple
 
+from memgui.estimator.events import Gradient
 from memgui.estimator.keeping import Keeping
-from memgui.estimator.lifetimes import Consumer, Gradient
+from memgui.estimator.lifetimes import Consumer
 from memgui.estimator.optimizers import OPTIMIZERS, Kept, Step, Trained, Weight
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program

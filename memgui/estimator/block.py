@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 
-from memgui.estimator.lifetimes import (
-    ALONE,
-    Back,
-    Consumer,
-    Events,
-    Gradient,
-    Group,
-    Inner,
-    Role,
-    Scratch,
-    Thing,
-    backward,
-    forward,
-    saved_roots,
-)
+from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, Thing
+from memgui.estimator.lifetimes import ALONE, Back, Consumer, Role, backward, forward
+from memgui.estimator.saved import saved_roots
 from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
+
+SPARED = frozenset(
+    (
+        "_scaled_dot_product_cudnn_attention",
+        "_scaled_dot_product_efficient_attention",
+        "_scaled_dot_product_flash_attention",
+        "_flash_attention_forward",
+    )
+)
+"""Operators whose results checkpointing by operator keeps, beside every second matrix product."""
+
+
+class Sparing:
+    """A block that is checkpointed by operator: some results are kept, the rest is computed again.
+
+    ``kept`` are those results; ``passing`` and ``running`` the first and the second time it runs.
+    After the second time ``made`` is there besides, and ``gone`` of what was kept is not needed any
+    more (``gone_early``: where it stops once the last tensor that is saved is there again).
+    """
+
+    def __init__(self, block: Block, before: int) -> None:
+        spared: dict[Tensor, None] = {}
+        product = before
+        for op in block.tape.ops:
+            product += op.name == "mm"
+            if op.name in SPARED or (op.name == "mm" and product % 2):
+                spared.update(dict.fromkeys(out.root for out in op.outs))
+        self.spared: Collection[Thing] = spared
+        self.kept = Group(spared)
+        self.passing = forward(block.tape, spared)
+        self.running = forward(block.tape, block.saved, spared)
+        self.made = Group(root for root in block.made.things if root not in spared)
+        self.gone = Group(root for root in spared if root not in block.saved)
+        dead = set(self.running.things[: self.running.stop])
+        self.gone_early = Group(root for root in self.gone.tensors if root in dead)
 
 
 class Block:
@@ -34,6 +58,7 @@ class Block:
         self.saved = saved_roots(tape) if tape.training else {}
         self.carried = tape.carried is not None and tape.carried in self.saved
         """whether the block saves its own input"""
+        self._sparing: dict[int, Sparing] = {}
         self._backs: dict[tuple[bool, bool, bool, Consumer | None, Role], Back] = {}
 
     @cached_property
@@ -73,6 +98,18 @@ class Block:
                 repeated=repeated,
                 consumer=consumer,
             )
+        return found
+
+    @cached_property
+    def products(self) -> int:
+        """How many matrix products it runs."""
+        return sum(op.name == "mm" for op in self.tape.ops)
+
+    def sparing(self, before: int) -> Sparing:
+        """The block checkpointed by operator, with ``before`` matrix products before it in its layer."""
+        found = self._sparing.get(before % 2)
+        if found is None:
+            found = self._sparing[before % 2] = Sparing(self, before % 2)
         return found
 
     # -- groups ---------------------------------------------------------------------------------

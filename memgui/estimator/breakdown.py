@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from memgui.estimator.events import Gradient, Scratch, Thing
 from memgui.estimator.formula import formula
-from memgui.estimator.lifetimes import Gradient, Scratch, Thing
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.program import Program
 from memgui.estimator.result import COMPONENTS, Derivation, Node

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import lcm
 
-from memgui.estimator.lifetimes import Gradient, Scratch, Thing
+from memgui.estimator.events import Gradient, Scratch, Thing
 from memgui.estimator.result import Symbol
 from memgui.estimator.state import State
 from memgui.estimator.symbols import symbol

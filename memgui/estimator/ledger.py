@@ -76,10 +76,6 @@ class Ledger:
 
     # -- what autograd saves -----------------------------------------------------------------------
 
-    @cached_property
-    def _checkpointing(self) -> bool:
-        return self._program.options.checkpointing == "full"
-
     def saved_by_layer(self) -> dict[str, tuple[int, ...]]:
         """Bytes saved by each layer; what all layers share is booked to the first that saves it."""
         booked: set[Tensor] = set()
@@ -87,8 +83,10 @@ class Ledger:
         for stack in self._program.stacks:
             layers: list[int] = []
             for kind, count in stack.runs:
-                if self._checkpointing:
-                    own = self._bytes(kind.blocks[0].input.tensors)
+                if kind.recomputed:
+                    offloaded = self._program.options.checkpoint_offload
+                    own = 0 if offloaded else self._bytes(kind.blocks[0].input.tensors)
+                    own += sum(self._bytes(sparing.kept.tensors) for sparing in kind.sparing)
                     shared = [root for root in kind.handed if root not in booked]
                 else:
                     own = sum(self._bytes(_saved(block.kept.tensors)) for block in kind.blocks)
@@ -117,13 +115,12 @@ class Ledger:
     @property
     def saved_weight_casts(self) -> int:
         """Autocast's copies of weights that autograd keeps."""
-        total = 0
-        outside = tuple(self._program.frames)
-        for block, count in self._program.blocks():
-            if self._checkpointing and block not in outside:
-                continue
-            copies = (tensor for tensor in block.kept.tensors if tensor.weight_copy)
-            total += self._bytes(copies) * count
+        blocks = [(block, 1) for block in self._program.frames]
+        for kind in self._program.kinds:
+            if not kind.recomputed:
+                blocks += [(block, kind.count) for block in kind.blocks]
+        copies = ((tensor, count) for block, count in blocks for tensor in block.kept.tensors)
+        total = sum(self._bytes((tensor,)) * count for tensor, count in copies if tensor.weight_copy)
         for stack in self._program.stacks:  # of weights that layers share
             total += self._bytes(tensor for tensor in stack.shared_kept.tensors if tensor.weight_copy)
         return total

@@ -2,7 +2,7 @@
 
 The result of each walk is a list of :class:`Events`: signed sizes in order, so that live bytes at
 any operator are a running sum and a peak is its maximum.  Sizes stay open in micro batch and
-sequence length; nothing is evaluated here.
+sequence length.
 
 Forward, a tensor dies after its last use unless autograd saved it.  Backward, operators run in
 the reverse of the order they were recorded in (autograd takes the ready one with the highest
@@ -13,9 +13,11 @@ and what it saved die.  Where two gradients meet they are summed in place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Final
 
+from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch
+from memgui.estimator.saved import Saved
 from memgui.estimator.tape import (
     ALIAS,
     CARRIED,
@@ -28,18 +30,6 @@ from memgui.estimator.tape import (
     Tape,
     Tensor,
 )
-
-
-class Gradient:
-    """Storage of a gradient; ``refs`` counts who waits for it."""
-
-    __slots__ = ("coefficient", "monomial", "of", "refs")
-
-    def __init__(self, of: Tensor) -> None:
-        self.of = of
-        self.coefficient = of.coefficient
-        self.monomial = of.monomial
-        self.refs = 1
 
 
 class Role:
@@ -80,111 +70,13 @@ class Consumer:
         self.op = Op(operator, "optimizer", "", (), (), (), (), None, None, None, None)
 
 
-class Scratch:
-    """What an operator holds beside its results."""
-
-    __slots__ = ("coefficient", "monomial", "of")
-
-    def __init__(self, of: Tensor, size: tuple[int, int]) -> None:
-        self.of = of
-        self.coefficient, self.monomial = size
-
-
-class Inner(Scratch):
-    """What a kernel allocates itself: the allocator counts it, a tracer of tensors does not see it."""
-
-    __slots__ = ()
-
-
-Thing = Tensor | Gradient | Scratch
-
-
-class Group:
-    """Things that live and die together, and their bytes as (coefficient, monomial) pairs."""
-
-    __slots__ = ("pairs", "things")
-
-    def __init__(self, things: Iterable[Thing]) -> None:
-        self.things = tuple(things)
-        total: dict[int, int] = {}
-        for thing in self.things:
-            total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
-        self.pairs = tuple((coefficient, monomial) for monomial, coefficient in total.items())
-
-    @property
-    def tensors(self) -> tuple[Tensor, ...]:
-        """Those of the things that are tensors."""
-        return tuple(thing for thing in self.things if isinstance(thing, Tensor))
-
-
-class Events:
-    """Births and deaths in order: ``coefficients[i]`` (signed) times ``monomials[i]`` bytes of ``things[i]``.
-
-    ``operators[i]`` is the operator at whose run it happened.  ``whole`` are the coefficients with
-    what kernels allocate themselves; in ``coefficients`` these are 0.
-    """
-
-    __slots__ = ("coefficients", "monomials", "operators", "stop", "things", "whole")
-
-    def __init__(self) -> None:
-        self.coefficients: list[int] = []
-        self.monomials: list[int] = []
-        self.things: list[Thing] = []
-        self.operators: list[Op] = []
-        self.whole = self.coefficients
-        self.stop = 0
-
-    def inside(self, thing: Inner, op: Op) -> None:
-        """``thing`` is allocated and freed by a kernel."""
-        if self.whole is self.coefficients:
-            self.whole = list(self.coefficients)
-        for coefficient in (thing.coefficient, -thing.coefficient):
-            self.coefficients.append(0)
-            self.whole.append(coefficient)
-            self.monomials.append(thing.monomial)
-            self.things.append(thing)
-            self.operators.append(op)
-
-    def born(self, thing: Thing, op: Op) -> None:
-        """``thing`` is allocated."""
-        self._add(thing, thing.coefficient, op)
-
-    def dead(self, thing: Thing, op: Op) -> None:
-        """``thing`` is freed."""
-        self._add(thing, -thing.coefficient, op)
-
-    def _add(self, thing: Thing, coefficient: int, op: Op) -> None:
-        self.coefficients.append(coefficient)
-        if self.whole is not self.coefficients:
-            self.whole.append(coefficient)
-        self.monomials.append(thing.monomial)
-        self.things.append(thing)
-        self.operators.append(op)
-
-
-def saved_roots(tape: Tape) -> dict[Tensor, int]:
-    """Every storage that autograd keeps, in order, with how many operators keep it; no parameters.
-
-    A tensor is booked to the part and module that saves it first.
-    """
-    saved: dict[Tensor, int] = {}
-    for op in tape.ops:
-        for tensor in op.saves:
-            root = tensor.root
-            if root in saved:
-                saved[root] += 1
-            elif root.origin != PARAMETER:
-                saved[root] = 1
-                root.part, root.module = op.part, op.module
-    return saved
-
-
-def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
+def forward(tape: Tape, saved: Collection[Tensor], there: Collection[Tensor] = ()) -> Events:
     """Births and deaths while the block runs; what is in ``saved`` does not die.
 
-    The block's input is freed only where ``tape.frees_input``; its output, what it caches or
-    holds, and autocast's copies of trained weights stay.  ``stop`` is where a recomputation ends: PyTorch
-    stops it once the last saved tensor is there again.
+    Results that are ``there`` already are not computed.  The block's input is freed only where
+    ``tape.frees_input``; its output, what it caches or holds, and autocast's copies of trained weights
+    stay.  ``stop`` is where a recomputation ends: PyTorch stops it once the last saved tensor is there
+    again.
     """
     stay = set(saved)
     stay.update(tensor.root for tensor in tape.cached)
@@ -216,7 +108,7 @@ def forward(tape: Tape, saved: dict[Tensor, int]) -> Events:
         if scratch is not None:
             events.born(scratch, op)
         for tensor in op.outs:
-            if tensor.root is tensor and (tensor in saved or not tensor.stepwise):
+            if tensor.root is tensor and tensor not in there and (tensor in saved or not tensor.stepwise):
                 events.born(tensor, op)
         if op.inner is not None:
             events.inside(Inner(op.outs[0], op.inner), op)
@@ -287,8 +179,7 @@ def backward(
     if tape.final:
         back.start.refs += 1  # the caller of backward() holds the gradient of the loss
     events = back.events
-    left = dict(saved)
-    pinned = () if repeated else tape.pinned
+    held = Saved(tape, saved, () if repeated else tape.pinned, keep_input=keep_input)
     grads = {tape.out: back.start}
     twice = _used_twice(tape) if tape.reused else ()
     for tensor, gradient in role.waiting.items():
@@ -301,13 +192,14 @@ def backward(
         arrived = [grads.pop(tensor) for tensor in op.outs if tensor in grads]
         if not arrived:
             continue
+        held.compute_again(events, op)
         scratch = Scratch(op.outs[0], op.back_extra) if op.back_extra is not None else None
         if scratch is not None:
             events.born(scratch, op)
         replaces = any(how == REPLACES for _, how in op.back)
         if replaces:
             _used_up(back, arrived, role, op)
-            _free(events, op, left, pinned, keep_input=keep_input)
+            held.free(events, op)
         results: list[tuple[Tensor, Gradient]] = []
         wider: list[tuple[Gradient, Scratch]] = []
         for tensor, how in op.back:
@@ -330,7 +222,7 @@ def backward(
             events.dead(scratch, op)
         if not replaces:
             _used_up(back, arrived, role, op)
-            _free(events, op, left, pinned, keep_input=keep_input)
+            held.free(events, op)
         for gradient, raw in wider:
             events.born(gradient, op)
             events.dead(raw, op)
@@ -365,22 +257,6 @@ def _used_up(back: Back, arrived: list[Gradient], role: Role, op: Op) -> None:
         if gradient is role.waiting.get(gradient.of):
             back.taken.append(gradient)
         _release(back.events, gradient, op)
-
-
-def _free(
-    events: Events, op: Op, left: dict[Tensor, int], pinned: Sequence[Tensor], *, keep_input: bool
-) -> None:
-    """What the operator saved dies with its backward, unless another one saved it too."""
-    for tensor in op.saves:
-        root = tensor.root
-        count = left.get(root)
-        if count is None:
-            continue
-        left[root] = count - 1
-        if count > 1 or root in pinned:
-            continue
-        if root.origin == MADE or (root.origin == CARRIED and not keep_input):
-            events.dead(root, op)
 
 
 def _used_twice(tape: Tape) -> set[Tensor]:

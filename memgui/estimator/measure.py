@@ -13,7 +13,7 @@ from itertools import accumulate
 from operator import mul
 from typing import Protocol, TypeVar
 
-from memgui.estimator.lifetimes import Events, Group, Thing
+from memgui.estimator.events import Events, Group, Thing
 
 Sorter = Callable[[Thing], str]
 """Says to which component a thing belongs."""

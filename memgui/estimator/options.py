@@ -51,6 +51,7 @@ class Options(NamedTuple):
     windowed: bool
     """the sequence reaches the sliding window (or fills a chunk)"""
     checkpointing: str
+    """``none``, ``selective`` (stretches of a layer), ``selective_op`` or ``full`` (whole layers)"""
     cache: bool
     """keys and values are put into a cache object"""
     attention_dropout: bool
@@ -88,6 +89,17 @@ class Options(NamedTuple):
     """before the first pass, and attention is PyTorch's composite path, as gpt-fast has it"""
     activation_dropout: bool = False
     final_dropout: bool = False
+    recomputed: tuple[str, ...] = ()
+    """the stretches of a layer that are computed again"""
+    checkpoint_every: int = 1
+    """every which layer is checkpointed"""
+    checkpoint_offload: bool = False
+    """a checkpointed layer's input waits in the computer's memory"""
+
+    @property
+    def layerwise(self) -> bool:
+        """Whether layers are checkpointed as a whole."""
+        return self.checkpointing in ("full", "selective_op")
 
     @property
     def base_trained(self) -> bool:
@@ -141,6 +153,9 @@ def options(scenario: Scenario) -> Options:
             one_sequence=training.micro_batch_size == 1,
             windowed=window is not None and training.sequence_length >= window,
             checkpointing=training.activation_checkpointing,
+            recomputed=training.recompute_modules if training.activation_checkpointing == "selective" else (),
+            checkpoint_every=training.checkpoint_every,
+            checkpoint_offload=training.checkpoint_offload,
             cache=training.use_cache and training.activation_checkpointing == "none",
             attention_dropout="attention" in model.dropouts and drops(model.attention_dropout),
             hidden_dropout=bool({"hidden", "feed_forward", "attention_output"} & {*model.dropouts})

@@ -7,13 +7,14 @@ written once; a run of equal layers is a count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from memgui.estimator.block import Block
+from memgui.estimator.block import Block, Sparing
 from memgui.estimator.coverage import require_covered
-from memgui.estimator.lifetimes import ALONE, Gradient, Group, Role
+from memgui.estimator.events import Gradient, Group
+from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.modules import layers
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.names import names
@@ -30,13 +31,22 @@ class Kind:
     """One kind of layer: its blocks in order, and how many layers are of it."""
 
     def __init__(
-        self, key: str, label: str, blocks: tuple[Block, ...], handed: tuple[Tensor, ...] = ()
+        self,
+        key: str,
+        label: str,
+        blocks: tuple[Block, ...],
+        handed: tuple[Tensor, ...] = (),
+        recompute: str = "none",
     ) -> None:
         self.key = key
         self.label = label
         self.blocks = blocks
         self.handed = handed
         """what a checkpoint keeps of each such layer beside its input"""
+        self.recomputed = recompute != "none"
+        """whether such a layer as a whole is computed again in backward"""
+        self.sparing = _sparing(blocks) if recompute == "selective_op" else ()
+        """of a layer that is checkpointed by operator, what of each block is kept"""
         self.count = 0
         self.shared = Group(tensor for block in blocks for tensor in block.tape.handed_out)
         """what a layer of this kind hands to those that follow"""
@@ -51,6 +61,15 @@ class Kind:
     def parameters(self) -> Iterator[Parameter]:
         """Weights of one layer of this kind."""
         return (parameter for block in self.blocks for parameter in block.tape.parameters)
+
+
+def _sparing(blocks: tuple[Block, ...]) -> tuple[Sparing, ...]:
+    found: list[Sparing] = []
+    before = 0
+    for block in blocks:
+        found.append(block.sparing(before))
+        before += block.products
+    return tuple(found)
 
 
 class Stretch(NamedTuple):
@@ -77,8 +96,9 @@ class Stack:
         self.back: list[Stretch] = []
         self.role = ALONE
 
-    def close(self, *, checkpointing: bool) -> None:
+    def close(self) -> None:
         """All layers are there."""
+        checkpointing = any(kind.recomputed for kind, _ in self.runs)
         blocks = [block for kind, _ in self.runs for block in kind.blocks]
         saved = {root for block in (self.frame, *blocks) for root in block.ambient}
         tape = self.frame.tape
@@ -126,7 +146,7 @@ class Program:
             _publish(frame)
             stack = Stack(part.name, frame)
             out = self._layers(stack, part)
-            stack.close(checkpointing=options.checkpointing == "full")
+            stack.close()
             self.stacks.append(stack)
         self.tail = self._block("tail", plan.tail, context, out)
         self.beside = Block(self._weights_beside())
@@ -154,10 +174,11 @@ class Program:
         context: Context,
         before: Tensor | None,
         pool: list[Parameter] | None = None,
+        recomputed: tuple[str, ...] = (),
     ) -> Block:
         """A block; one that shares its weights takes them from ``pool``, or fills it where it is empty."""
         o = self.options
-        tape = Tape(key, self.sizes, o.autocast, o.training, o.half)
+        tape = Tape(key, self.sizes, o.autocast, o.training, o.half, recomputed)
         tape.pool = pool
         if before is None:
             x = tape.tensor("nothing", (0,), 0)
@@ -183,10 +204,12 @@ class Program:
         """
         compiled: dict[tuple[str, str, bool, bool, int], Block] = {}
         pools: dict[tuple[str, int], list[Parameter]] = {}
-        kinds: dict[tuple[layers.LayerPlan, bool, bool, int], Kind] = {}
+        kinds: dict[tuple[layers.LayerPlan, bool, bool, int, str], Kind] = {}
         x = stack.frame.tape.out
         assert x is not None
-        for layer, count, frozen in _thawing(plan.layers, self.options.frozen_layers):
+        recomputed = self.options.recomputed
+        thawing = _thawing(plan.layers, self.options.frozen_layers)
+        for layer, count, frozen, again in _checkpointed(thawing, self.options):
             context = plan.context.frozen() if frozen else plan.context
             left = count
             while left:
@@ -198,14 +221,15 @@ class Program:
                     block = compiled.get(variant)
                     if block is None:
                         pool = pools.setdefault((layer.weights, number), []) if layer.weights else None
-                        block = compiled[variant] = self._block(name, write, context, x, pool)
+                        block = compiled[variant] = self._block(name, write, context, x, pool, recomputed)
                         _publish(block)
                     blocks.append(block)
                     x = block.tape.out
                     assert x is not None
-                kind = kinds.get((layer, *before))
+                kind = kinds.get((layer, *before, again))
                 if kind is None:
-                    kind = kinds[layer, *before] = Kind(layer.key, layer.label, tuple(blocks), handed)
+                    kind = Kind(layer.key, layer.label, tuple(blocks), handed, again)
+                    kinds[layer, *before, again] = kind
                     self.kinds.append(kind)
                 alike = left if (frozen, x.grad, x.width) == before else 1
                 kind.count += alike
@@ -258,6 +282,28 @@ def _thawing(
             yield layer, first, True
         if count > first:
             yield layer, count - first, False
+
+
+def _checkpointed(
+    runs: Iterable[tuple[layers.LayerPlan, int, bool]], options: Options
+) -> Iterator[tuple[layers.LayerPlan, int, bool, str]]:
+    """The runs of layers, every so-manieth layer (counted from one) checkpointed apart."""
+    how = options.checkpointing if options.layerwise else "none"
+    every = options.checkpoint_every
+    index = 0
+    for layer, count, frozen in runs:
+        if how == "none" or every == 1:
+            yield layer, count, frozen, how
+            continue
+        end = index + count
+        while index < end:
+            plain = min(every - 1 - index % every, end - index)
+            if plain:
+                yield layer, plain, frozen, "none"
+            index += plain
+            if index < end:
+                yield layer, 1, frozen, how
+                index += 1
 
 
 def _publish(block: Block) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from memgui.estimator.block import Block
-from memgui.estimator.lifetimes import ALONE, Gradient, Role
+from memgui.estimator.events import Gradient
+from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.tape import PARAMETER, Tensor
 
 Roles = tuple[Role, ...]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from memgui.estimator.account import Account
-from memgui.estimator.lifetimes import Thing
+from memgui.estimator.events import Thing
 from memgui.estimator.measure import Bag, Bytes
 from memgui.estimator.moments import Amount, Overhead
 from memgui.estimator.program import Program

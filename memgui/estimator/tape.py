@@ -13,7 +13,8 @@ open: a size is ``coefficient x product of open symbols``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 Dims = tuple[int | str, ...]
@@ -163,7 +164,8 @@ class Op:
 
     ``extra`` and ``back_extra`` are sizes (coefficient, monomial) that forward and backward hold
     for a moment beside their results; ``inner`` and ``back_inner`` are what the kernels behind them
-    allocate themselves, where no tracer of tensors sees it.
+    allocate themselves, where no tracer of tensors sees it.  ``region`` is the number of the stretch
+    that is computed again in backward, 0 outside of any.
     """
 
     __slots__ = (
@@ -177,6 +179,7 @@ class Op:
         "name",
         "outs",
         "part",
+        "region",
         "saves",
     )
 
@@ -205,6 +208,7 @@ class Op:
         self.back_extra = back_extra
         self.back_inner = back_inner
         self.inner = inner
+        self.region = 0
 
 
 class Tape:
@@ -215,6 +219,7 @@ class Tape:
     two-byte format the step uses (``bf16`` or ``fp16``).  The caller of
     a layer holds its input until it returns; a block between stacks or after them (``frees_input``)
     lets it go after use.  The ``final`` one ends in the loss, whose gradient the caller holds.
+    ``recomputed`` names the stretches that are computed again in backward.
     """
 
     __slots__ = (
@@ -241,6 +246,9 @@ class Tape:
         "part",
         "pinned",
         "pool",
+        "recomputed",
+        "region",
+        "regions",
         "replaced",
         "results",
         "reused",
@@ -249,13 +257,22 @@ class Tape:
     )
 
     def __init__(
-        self, key: str, sizes: Sizes, autocast: int = 0, training: bool = True, half: str = "bf16"
+        self,
+        key: str,
+        sizes: Sizes,
+        autocast: int = 0,
+        training: bool = True,
+        half: str = "bf16",
+        recomputed: tuple[str, ...] = (),
     ) -> None:
         self.key = key
         self.sizes = sizes
         self.autocast = autocast
         self.half = half
         self.training = training
+        self.recomputed = recomputed
+        self.region = 0
+        self.regions: list[str] = []
         self.ops: list[Op] = []
         self.parameters: list[Parameter] = []
         self.buffers: list[Tensor] = []
@@ -356,6 +373,17 @@ class Tape:
         made.part, made.module, made.loss = self.part, self.module, x.loss
         return made
 
+    @contextmanager
+    def within(self, name: str) -> Iterator[None]:
+        """The operators of a stretch that may be computed again in backward, by its name."""
+        if self.region or name not in self.recomputed:
+            yield
+            return
+        self.regions.append(name)
+        self.region = len(self.regions)
+        yield
+        self.region = 0
+
     def use(self, *tensors: Tensor) -> None:
         """Python still refers to ``tensors`` up to here (an argument of a call that returns now)."""
         self.run("", tensors, (), (), ())
@@ -415,9 +443,9 @@ class Tape:
         inner: tuple[int, int] | None = None,
     ) -> None:
         """Add an operator."""
-        self.ops.append(
-            Op(name, self.part, self.module, ins, outs, saves, back, extra, back_extra, back_inner, inner)
-        )
+        op = Op(name, self.part, self.module, ins, outs, saves, back, extra, back_extra, back_inner, inner)
+        op.region = self.region
+        self.ops.append(op)
 
     def record(
         self,

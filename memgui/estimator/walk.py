@@ -8,11 +8,12 @@ before the walk goes on, and is worked out only then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Generic, NamedTuple
 
 from memgui.estimator.block import Block
-from memgui.estimator.lifetimes import ALONE, Back, Consumer, Events
+from memgui.estimator.events import Events
+from memgui.estimator.lifetimes import ALONE, Back, Consumer
 from memgui.estimator.measure import Measure, N, Sorter
 from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles
@@ -84,7 +85,7 @@ class Walk(Generic[N]):
         self.accumulate = accumulate
         self.keep_outputs = keep_outputs
         self.consumer = consumer
-        self.checkpointing = program.options.checkpointing == "full"
+        self.offloads = program.options.checkpoint_offload
         self.guide = guide
         self.chosen: dict[tuple[Kind, Roles, bool], tuple[int, Place]] = {}
         self._peaks: dict[tuple[Kind, Roles, bool], N] = {}
@@ -121,8 +122,9 @@ class Walk(Generic[N]):
 
     def _input_held(self, stack: Stack) -> N:
         """The first layer's input where only the model's code refers to it while further layers run."""
-        first = stack.runs[0][0].blocks[0]
-        if not stack.holds_input or first.carried or self.checkpointing:
+        first = stack.runs[0][0]
+        stays = first.blocks[0].carried if not first.recomputed else not self.offloads
+        if not stack.holds_input or stays:
             return self.m.nothing()
         return self.m.add(self.m.nothing(), self.m.group(stack.frame.output, stack.frame.sort_passing))
 
@@ -169,11 +171,11 @@ class Walk(Generic[N]):
         return found
 
     def _inside_forward(self, kind: Kind) -> Inside[N]:
-        m, passing = self.m, self.checkpointing
+        m, passing = self.m, kind.recomputed
         first = kind.blocks[0]
         rel = m.add(m.nothing(), m.group(first.input, first.sort_input if passing else first.sort_running))
         for block in kind.blocks:
-            events, sort = self._events(block)
+            events, sort = self._events(kind, block)
             if block is not first:
                 rel = m.add(rel, m.group(block.input, sort))
             yield Place(events), self._at(rel, events, sort, None)
@@ -185,8 +187,10 @@ class Walk(Generic[N]):
     def _at(self, rel: N, events: Events, sort: Sorter, stop: int | None) -> Callable[[], N]:
         return lambda: self.m.add(self.m.copy(rel), self.m.peak(events, sort, stop))
 
-    def _events(self, block: Block) -> tuple[Events, Sorter]:
-        if self.checkpointing:
+    def _events(self, kind: Kind, block: Block) -> tuple[Events, Sorter]:
+        if kind.sparing:
+            return kind.sparing[kind.blocks.index(block)].passing, block.sort_passing
+        if kind.recomputed:
             return block.passing, block.sort_passing
         return block.running, block.sort_running
 
@@ -197,7 +201,7 @@ class Walk(Generic[N]):
             m = self.m
             known = m.add(m.nothing(), self.kept(kind))
             for block in kind.blocks:
-                copies = block.copies_passing if self.checkpointing else block.copies
+                copies = block.copies_passing if kind.recomputed else block.copies
                 known = m.add(known, m.group(copies, block.sort_running))
                 known = m.add(known, m.group(block.pinned, block.sort_pinned))
                 known = m.add(known, m.group(block.cache, block.sort_running))
@@ -212,10 +216,12 @@ class Walk(Generic[N]):
         if known is None:
             m = self.m
             known = m.nothing()
-            if self.checkpointing:
+            if kind.recomputed:
                 first = kind.blocks[0]
-                if kind.differentiable:
+                if kind.differentiable and not self.offloads:
                     known = m.add(known, m.group(first.input, first.sort_input))
+                for sparing in kind.sparing:
+                    known = m.add(known, m.group(sparing.kept, first.sort_input))
             else:
                 for block in kind.blocks:
                     known = m.add(known, m.group(block.kept, block.sort_running))
@@ -335,43 +341,61 @@ class Walk(Generic[N]):
         m, blocks = self.m, kind.blocks
         first, last = blocks[0], blocks[-1]
         rel = m.add(m.nothing(), self.kept(kind))
+        if kind.recomputed and self.offloads:  # its input is fetched
+            rel = m.add(rel, m.group(first.input, first.sort_input))
         rel = m.add(rel, m.group(self._back(kind, roles, last).start_group, self._sort_back(last)))
-        if self.checkpointing:  # run forward again, up to the last tensor that is saved
-            held = m.nothing()
-            for block in blocks:
-                sort = self._sort_repeated(block)
-                if block is not first:
-                    rel = m.add(rel, m.group(block.input, sort))
-                stop = block.running.stop if block is last else None
-                yield Place(block.running, stop), self._at(rel, block.running, sort, stop)
-                rel = m.add(rel, m.group(block.made, sort))
-                if block is not last:
-                    for passing in (block.held, block.copies):
-                        rel = m.add(rel, m.group(passing, sort))
-                        held = m.add(held, m.group(passing, sort))
-                if block is not first and not block.carried:
-                    rel = m.add(rel, m.group(block.input, sort), -1)
-            rel = m.add(rel, held, -1)
+        if kind.recomputed:
+            rel = yield from self._again(kind, rel)
         for block in reversed(blocks):
             back = self._back(kind, roles, block)
-            sort = self._sort_repeated(block) if self.checkpointing else self._sort_back(block)
+            sort = self._sort_again(kind, block) if kind.recomputed else self._sort_back(block)
             if block is not last:
                 rel = m.add(rel, m.group(back.start_group, sort))
             yield Place(back.events, None, True), self._at(rel, back.events, sort, None)
             rel = m.add(rel, m.end(back.events, sort))
             rel = m.add(rel, m.group(back.finish_group, sort), -1)
 
-    def _sort_repeated(self, block: Block) -> Sorter:
-        return block.sort_repeated if self.accumulate else block.sort_passing
+    def _again(self, kind: Kind, rel: N) -> Generator[tuple[Place, Callable[[], N]], None, N]:
+        """The layer runs forward again, up to the last tensor that is saved; returns what is alive then."""
+        m, blocks = self.m, kind.blocks
+        held = m.nothing()
+        for index, block in enumerate(blocks):
+            sort = self._sort_again(kind, block)
+            events, made = block.running, block.made
+            if kind.sparing:
+                events, made = kind.sparing[index].running, kind.sparing[index].made
+            if index:
+                rel = m.add(rel, m.group(block.input, sort))
+            last = index == len(blocks) - 1
+            stop = events.stop if last else None
+            yield Place(events, stop), self._at(rel, events, sort, stop)
+            rel = m.add(rel, m.group(made, sort))
+            if kind.sparing:
+                gone = kind.sparing[index].gone_early if last else kind.sparing[index].gone
+                rel = m.add(rel, m.group(gone, sort), -1)
+            if not last:
+                for passing in (block.held, block.copies):
+                    rel = m.add(rel, m.group(passing, sort))
+                    held = m.add(held, m.group(passing, sort))
+            if index and not block.carried:
+                rel = m.add(rel, m.group(block.input, sort), -1)
+        return m.add(rel, held, -1)
+
+    def _sort_again(self, kind: Kind, block: Block) -> Sorter:
+        """Computed again, it is a working set; what was kept through the checkpoint is not."""
+        sort = block.sort_repeated if self.accumulate else block.sort_passing
+        if not kind.sparing:
+            return sort
+        spared = kind.sparing[kind.blocks.index(block)].spared
+        return lambda thing: "activations" if thing in spared else sort(thing)
 
     def _back(self, kind: Kind, roles: Roles, block: Block) -> Back:
-        keep = self.checkpointing and block is kind.blocks[0]
         role = roles[kind.blocks.index(block)] if roles else ALONE
         return block.back(
             role,
             accumulate=self.accumulate,
-            keep_input=keep,
-            repeated=self.checkpointing,
+            keep_input=kind.recomputed and block is kind.blocks[0],
+            repeated=kind.recomputed,
             consumer=self.consumer,
         )
 

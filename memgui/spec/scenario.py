@@ -43,6 +43,9 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     offload_optimizer: float = 0.0
     gradient_format: str | None = None
     activation_checkpointing: str = "none"
+    recompute_modules: tuple[str, ...] = ("core_attn",)
+    checkpoint_every: int = 1
+    checkpoint_offload: bool = False
     attention: str = "sdpa"
     sdpa_backend: str = "auto"
     padding_mask: bool = False

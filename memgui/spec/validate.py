@@ -216,20 +216,6 @@ def _parallelism(scenario: Scenario) -> Iterator[Issue]:
 
 def _method(scenario: Scenario) -> Iterator[Issue]:
     if scenario.method == "detailed":
-        if scenario.task == "training" and scenario.training.activation_checkpointing == "selective":
-            yield Issue(
-                "error",
-                "selective_of_megatron",
-                ("training.activation_checkpointing", "method"),
-                Message(
-                    QT_TRANSLATE_NOOP(
-                        "messages",
-                        "Transformers has no selective checkpointing: only the Megatron paper's method "
-                        "counts it.",
-                    )
-                ),
-                Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "none, full"}),
-            )
         return
     if scenario.task != "training":
         yield Issue(
@@ -241,6 +227,16 @@ def _method(scenario: Scenario) -> Iterator[Issue]:
                 {"method": scenario.method, "task": scenario.task},
             ),
             Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "detailed"}),
+        )
+    if scenario.method == "megatron_paper" and scenario.training.activation_checkpointing == "selective_op":
+        yield Issue(
+            "error",
+            "checkpointing_of_torchtitan",
+            ("training.activation_checkpointing", "method"),
+            Message(QT_TRANSLATE_NOOP("messages", "The Megatron paper knows no checkpointing by operator.")),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "none, selective, full"}
+            ),
         )
     variants = VARIANTS.get(scenario.method, ())
     if variants and scenario.method_variant is not None and scenario.method_variant not in variants:

@@ -33,6 +33,14 @@ VARIANTS: list[dict[str, Any]] = [
     {"method": "lora", "lora": Lora(target_modules=("all-linear",), dropout=0.1)},
     {"method": "lora", "precision": "bf16_mixed", "activation_checkpointing": "full"},
     {"method": "frozen"},
+    {"activation_checkpointing": "selective", "attention": "eager", "precision": "bf16_mixed"},
+    {"activation_checkpointing": "selective", "recompute_modules": ("mlp", "layernorm")},
+    {"activation_checkpointing": "selective_op", "gradient_accumulation_steps": 2},
+    {"activation_checkpointing": "full", "checkpoint_every": 2, "checkpoint_offload": True},
+    {"optimizer": "adamw_8bit", "optimizer_in_backward": True},
+    {"optimizer": "adalomo"},
+    {"optimizer": "soap", "precision": "bf16_master", "gradient_format": "fp32"},
+    {"optimizer": "muon", "optimizer_implementation": "foreach", "offload_optimizer": 0.5},
 ]
 
 FEW = {"micro_batch_size": 3, "sequence_length": 200}

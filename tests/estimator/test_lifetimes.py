@@ -4,7 +4,7 @@ from itertools import accumulate
 
 from memgui.estimator import operators as op
 from memgui.estimator.block import Block
-from memgui.estimator.lifetimes import Events
+from memgui.estimator.events import Events
 from memgui.estimator.roles import Cast, Place
 from memgui.estimator.tape import AMBIENT, Sizes, Tape, Tensor
 

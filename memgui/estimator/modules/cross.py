@@ -82,7 +82,7 @@ def no_bias(t: Tape, c: Context, width: int) -> None:
     """Zeros in place of a bias, which T5 makes once; under checkpointing they require a gradient."""
     zeros = t.tensor("position bias", ("a", c.queries, c.keys), width)
     shared = c.model.relative_attention_shared
-    zeros.grad = shared and c.options.training and c.options.checkpointing == "full"
+    zeros.grad = shared and c.options.training and c.options.layerwise
     t.run("zeros", (), (zeros,), (), ())
     zeros.layout = BY_HEAD  # nothing to be put in order before a kernel can use it
     _share(t, c, zeros)

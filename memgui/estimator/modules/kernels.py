@@ -19,6 +19,13 @@ def attend(
 
     ``own_mask`` is the layer's mask where it is not that of all layers with this reach.
     """
+    with t.within("core_attn"):
+        return _attend(t, c, q, k, v, reach, own_mask)
+
+
+def _attend(
+    t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, reach: Reach, own_mask: Tensor | None
+) -> Tensor:
     o, m = c.options, c.model
     given = c.masks.get(reach.name) if own_mask is None else own_mask
     if o.attention == "eager":

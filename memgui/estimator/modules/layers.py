@@ -42,7 +42,14 @@ def dense(t: Tape, c: Context, x: Tensor) -> Tensor:
     """The dense feed-forward and its dropout."""
     m = c.model
     drops = c.options.hidden_dropout and "attention_output" not in m.dropouts
-    return op.dropout(t, mlp(t, c, x), drops and not m.joined_branches)
+    with t.within("mlp"):
+        return op.dropout(t, mlp(t, c, x), drops and not m.joined_branches)
+
+
+def experts(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """The experts that each token is sent to."""
+    with t.within("moe"):
+        return sparse(t, c, x)
 
 
 MIXERS: dict[str, tuple[str, Module]] = {
@@ -73,7 +80,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
 
 FEED_FORWARDS: dict[str, tuple[str, Module]] = {
     "dense": (QT_TRANSLATE_NOOP("estimator", "dense"), dense),
-    "sparse": (QT_TRANSLATE_NOOP("estimator", "experts"), sparse),
+    "sparse": (QT_TRANSLATE_NOOP("estimator", "experts"), experts),
 }
 """What may stand in ``mlp_layer_types``."""
 

@@ -41,7 +41,8 @@ def norm(
     before, t.part = t.part, part
     biased = m.norm_bias if bias is None else bias
     shape = Shape(x.dims[-axes - own :], (*x.dims[:-axes], 1))
-    y = NORMS[kind or m.norm](t, c, x, name, shape, biased)
+    with t.within("layernorm" if part == "norm" else ""):
+        y = NORMS[kind or m.norm](t, c, x, name, shape, biased)
     t.part = before
     return y
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgui.spec.fields import adapters, loop, optimizers, when
+from memgui.spec.fields import adapters, checkpointing, loop, optimizers, when
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -99,31 +99,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     *adapters.FORMATS,
     *optimizers.OPTIMIZER,
-    Field(
-        "training.activation_checkpointing",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "Checkpointing"),
-        QT_TRANSLATE_NOOP(
-            "fields",
-            "Activation checkpointing keeps each layer's input only and computes the layer again in the "
-            "backward pass.",
-        ),
-        section="precision",
-        choices=(
-            Choice("none", QT_TRANSLATE_NOOP("fields", "None")),
-            Choice(
-                "selective",
-                QT_TRANSLATE_NOOP("fields", "Attention only"),
-                QT_TRANSLATE_NOOP("fields", "as Megatron"),
-            ),
-            Choice(
-                "full",
-                QT_TRANSLATE_NOOP("fields", "Every layer"),
-                QT_TRANSLATE_NOOP("fields", "about a third slower"),
-            ),
-        ),
-        applies=when.checkpoints,
-    ),
+    *checkpointing.CHECKPOINTING,
     Field(
         "training.attention",
         Kind.CHOICE,

@@ -320,7 +320,7 @@ def test_the_articles_describe_training_alone() -> None:
     assert codes(scenario("gpt_article", GPT2_LIKE, task="inference")) == ["method_of_training"]
 
 
-def test_selective_checkpointing_is_megatrons() -> None:
+def test_selective_checkpointing_is_known_to_megatron() -> None:
     fields = {"training__activation_checkpointing": "selective"}
-    assert codes(scenario("detailed", GPT2_LIKE, **fields)) == ["selective_of_megatron"]
+    assert codes(scenario("detailed", GPT2_LIKE, **fields)) == []
     assert codes(scenario("megatron_paper", GPT2_LIKE, **fields)) == []

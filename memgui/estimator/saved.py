@@ -1,0 +1,168 @@
+"""What autograd keeps of a block, what is computed again instead, and when it is let go.
+
+A stretch of operators that is computed again (see ``Tape.within``) keeps its inputs; what was made in
+it is alive from the moment backward reaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from memgui.estimator.events import Events, Inner, Scratch
+from memgui.estimator.tape import CARRIED, MADE, PARAMETER, Op, Tape, Tensor
+
+DISCARDED: Final = frozenset(("layernorm",))
+"""Stretches whose result is thrown away too, and computed again before who saved it needs it."""
+
+
+class Region:
+    """A stretch of operators that is computed again in backward.
+
+    ``inputs`` is what it is given: kept until it has run back.  ``made`` counts the operators that
+    save each tensor made in it; these are alive from the second time it runs only.
+    """
+
+    __slots__ = ("first", "inputs", "last", "made", "ops", "result_needed")
+
+    def __init__(self, ops: list[Op], *, result_needed: bool) -> None:
+        self.ops = ops
+        self.first = next((op for op in ops if op.back), ops[0])
+        self.last = ops[-1]
+        self.inputs: dict[Tensor, None] = {}
+        self.made: dict[Tensor, int] = {}
+        self.result_needed = result_needed
+
+
+def regions(tape: Tape) -> tuple[dict[int, Region], dict[Tensor, int]]:
+    """The stretches that are computed again, and in which of them a tensor was made."""
+    inside: dict[Tensor, int] = {}
+    found: dict[int, list[Op]] = {}
+    for op in tape.ops:
+        if op.region:
+            found.setdefault(op.region, []).append(op)
+            for out in op.outs:
+                if out.root is out:
+                    inside[out] = op.region
+    known = {
+        number: Region(ops, result_needed=tape.regions[number - 1] in DISCARDED)
+        for number, ops in found.items()
+    }
+    for op in tape.ops:
+        for tensor in op.saves:
+            number = inside.get(tensor.root, 0)
+            if number and (number == op.region or known[number].result_needed):
+                made = known[number].made
+                made[tensor.root] = made.get(tensor.root, 0) + 1
+        if op.region:
+            for tensor in op.ins:
+                root = tensor.root
+                if inside.get(root) != op.region and root.origin != PARAMETER:
+                    known[op.region].inputs[root] = None
+    return known, inside
+
+
+def saved_roots(tape: Tape) -> dict[Tensor, int]:
+    """Every storage that autograd keeps, in order, with how many operators keep it; no parameters.
+
+    A tensor is booked to the part and module that saves it first.  Of a stretch that is computed
+    again its inputs are kept, and what was made in it is not.
+    """
+    known, inside = regions(tape) if tape.regions else ({}, {})
+    saved: dict[Tensor, int] = {}
+    for op in tape.ops:
+        for tensor in op.saves:
+            root = tensor.root
+            made = inside.get(root, 0)
+            if op.region or (made and known[made].result_needed):
+                continue
+            if root in saved:
+                saved[root] += 1
+            elif root.origin != PARAMETER:
+                saved[root] = 1
+                root.part, root.module = op.part, op.module
+        if op.region and op is known[op.region].last:
+            for root in known[op.region].inputs:
+                if root in saved:
+                    saved[root] += 1
+                else:
+                    saved[root] = 1
+                    root.part, root.module = op.part, op.module
+    return saved
+
+
+class Saved:
+    """What is saved of a block while autograd runs it back.
+
+    ``pinned`` does not die with the last operator that saved it; ``keep_input``: someone else keeps the
+    block's input.
+    """
+
+    def __init__(
+        self, tape: Tape, saved: Mapping[Tensor, int], pinned: Collection[Tensor], *, keep_input: bool
+    ) -> None:
+        self._left = dict(saved)
+        self._known, self._inside = regions(tape) if tape.regions else ({}, {})
+        self._waiting = dict(self._known)
+        self._pinned = pinned
+        self._keep_input = keep_input
+
+    def compute_again(self, events: Events, op: Op) -> None:
+        """The stretches that ``op`` needs before it can run back run a second time."""
+        if not self._waiting:
+            return
+        needed = {self._inside.get(tensor.root, 0) for tensor in op.saves}
+        found = {number for number in needed if number in self._waiting}
+        found = {number for number in found if self._waiting[number].result_needed}
+        for number in sorted(found | ({op.region} & self._waiting.keys())):
+            region = self._waiting.pop(number)
+            self._left.update(region.made)
+            _again(events, region)
+
+    def free(self, events: Events, op: Op) -> None:
+        """What the operator saved dies with its backward, unless another one saved it too."""
+        for tensor in op.saves:
+            root = tensor.root
+            if root in self._left and (not op.region or self._inside.get(root) == op.region):
+                self._let_go(events, root, op)
+        if op.region and op is self._known[op.region].first:
+            for root in self._known[op.region].inputs:
+                self._let_go(events, root, op)
+
+    def _let_go(self, events: Events, root: Tensor, op: Op) -> None:
+        self._left[root] -= 1
+        if self._left[root] > 0 or root in self._pinned:
+            return
+        if root.origin == MADE or (root.origin == CARRIED and not self._keep_input):
+            events.dead(root, op)
+
+
+def _again(events: Events, region: Region) -> None:
+    """The stretch runs a second time; without need for its result it stops at the last tensor it saves."""
+    ops = region.ops
+    if not region.result_needed:
+        saving = [index for index, op in enumerate(ops) if op.saves]
+        stop = saving[-1] if saving else -1
+        runs = stop >= 0 and any(tensor in ops[stop].outs for tensor in ops[stop].saves)
+        ops = ops[: stop + 1 if runs else max(stop, 0)]
+    last: dict[Tensor, int] = {}
+    for index, op in enumerate(ops):
+        for tensor in (*op.ins, *op.outs):
+            last[tensor.root] = index
+    born: set[Tensor] = set()
+    for index, op in enumerate(ops):
+        scratch = Scratch(op.outs[0], op.extra) if op.extra is not None else None
+        if scratch is not None:
+            events.born(scratch, op)
+        for tensor in op.outs:
+            if tensor.root is tensor and not tensor.stepwise:
+                events.born(tensor, op)
+                born.add(tensor)
+        if op.inner is not None:
+            events.inside(Inner(op.outs[0], op.inner), op)
+        if scratch is not None:
+            events.dead(scratch, op)
+        for root in [root for root in born if last[root] == index]:
+            born.discard(root)
+            if root not in region.made:
+                events.dead(root, op)
