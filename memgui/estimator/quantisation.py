@@ -42,7 +42,8 @@ def matrix(parameter: Parameter, sizes: Sizes) -> Matrix | None:
     dims = parameter.dims
     stacked = parameter.part == "experts" and len(dims) > 2
     outer = dims[stacked : len(dims) - parameter.inputs]
-    if not outer or not parameter.name.endswith("weight") or "conv" in parameter.name:
+    named = parameter.name.endswith("weight") or (stacked and "bias" not in parameter.name)
+    if not outer or not named or "conv" in parameter.name:
         return None
     columns = sizes.count(dims[len(dims) - parameter.inputs :])
     return Matrix(sizes.count(dims[:1]) if stacked else 1, sizes.count(outer), columns)

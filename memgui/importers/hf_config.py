@@ -106,7 +106,7 @@ def _imported(file: JsonObject, name: str) -> Imported:
     dtype = file.string_or_none("torch_dtype", null=True) or file.string_or_none("dtype", null=True)
     model = _model({**fields, "name": name, "model_type": model_type}, file)
     understood = tuple(dict.fromkeys(report.understood))
-    found = quantization(file)
+    found = quantization(file) or quantization(body)
     ignored = tuple(path for path in file.unread() if not any(map(is_silent, path.split("."))))
     return Imported(model, understood, tuple(report.assumed), ignored, found, dtype)
 
