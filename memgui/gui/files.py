@@ -105,30 +105,6 @@ class Files(QObject):
 
     # -- copying -------------------------------------------------------------------------------
 
-    def copy_verdict(self) -> None:
-        """The verdict as one line."""
-        from memgui.planning.as_text import as_lines
-
-        estimate = self._context.document.settle().estimate
-        if estimate is not None:
-            self._copy(as_lines(estimate).splitlines()[0])
-
-    def copy_markdown(self) -> None:
-        """The breakdown as a Markdown table."""
-        from memgui.planning.as_text import as_markdown
-
-        estimate = self._context.document.settle().estimate
-        if estimate is not None:
-            self._copy(as_markdown(estimate))
-
-    def copy_csv(self) -> None:
-        """Every node of the breakdown as CSV."""
-        from memgui.planning.as_text import as_csv
-
-        estimate = self._context.document.settle().estimate
-        if estimate is not None:
-            self._copy(as_csv(estimate))
-
     def copy_share(self) -> None:
         """The set-up as a line of text that memgui opens again."""
         self._copy(self._context.library.shared_text())

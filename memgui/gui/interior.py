@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from memgui.gui.model_picker import ModelPicker
     from memgui.gui.name_bar import NameBar
     from memgui.gui.notice_bar import NoticeBar
+    from memgui.gui.report.reports import Reports
 
 
 class Interior(QObject):
@@ -88,9 +89,12 @@ class Interior(QObject):
             (actions.quit, window.close),
             (actions.find_field, self.form.find_field),
             (actions.find_device, lambda: self.form.go_to("device.name")),
-            (actions.copy_verdict, self.files.copy_verdict),
-            (actions.copy_markdown, self.files.copy_markdown),
-            (actions.copy_csv, self.files.copy_csv),
+            (actions.export_report, lambda: self.reports.ask_export()),
+            (actions.print_report, lambda: self.reports.ask_print()),
+            (actions.copy_verdict, lambda: self.reports.copy_verdict()),
+            (actions.copy_markdown, lambda: self.reports.copy_markdown()),
+            (actions.copy_csv, lambda: self.reports.copy_csv()),
+            (actions.copy_picture, lambda: self.reports.copy_picture()),
             (actions.copy_share, self.files.copy_share),
             (actions.paste, self.paste),
             (actions.put_back, self.put_back),
@@ -136,6 +140,13 @@ class Interior(QObject):
         self.window.column.insertWidget(1, made)
         self.context.library.changed.connect(made.hide)
         return made
+
+    @cached_property
+    def reports(self) -> Reports:
+        """What exports, prints and copies; made when something leaves the window."""
+        from memgui.gui.report.reports import Reports
+
+        return Reports(self.context, self.window)
 
     @cached_property
     def presets(self) -> PresetsDock:

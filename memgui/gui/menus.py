@@ -25,6 +25,9 @@ def fill_menus(bar: QMenuBar, actions: Actions) -> None:
             actions.import_presets,
             actions.export_preset,
             None,
+            actions.export_report,
+            actions.print_report,
+            None,
             actions.quit,
         ),
         translate("Menus", "&Edit"): (
@@ -37,6 +40,7 @@ def fill_menus(bar: QMenuBar, actions: Actions) -> None:
             actions.copy_verdict,
             actions.copy_markdown,
             actions.copy_csv,
+            actions.copy_picture,
             actions.copy_share,
             actions.paste,
             None,

@@ -52,7 +52,13 @@ class Toolbar(QWidget):
         row.addWidget(self.pin)
         self.copy = ToolButton("copy", self.tr("Copy"), self)
         menu = QMenu(self.copy)
-        for action in (actions.copy_verdict, actions.copy_markdown, actions.copy_csv, actions.copy_share):
+        for action in (
+            actions.copy_verdict,
+            actions.copy_markdown,
+            actions.copy_csv,
+            actions.copy_picture,
+            actions.copy_share,
+        ):
             menu.addAction(action)
         self.copy.setMenu(menu)
         self.copy.setPopupMode(ToolButton.ToolButtonPopupMode.InstantPopup)

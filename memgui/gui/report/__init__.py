@@ -1,0 +1,1 @@
+"""The report of what is open: files, paper, the clipboard."""
