@@ -14,6 +14,7 @@ from memgui.spec import Scenario
 
 if TYPE_CHECKING:
     from memgui.planning.ask import Asker
+    from memgui.planning.compare import Column
     from memgui.planning.ladder import Rung
     from memgui.planning.reach import Reach
     from memgui.planning.ways import Ways
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 class Answers(QObject):
     """What is known of the open scenario beyond its estimate.  The quick questions are put first.
 
-    ``ladder`` answers with its rungs, ``reach`` with how far the set-up goes, ``ways`` with the ways to fit.
+    ``ladder`` answers with its rungs, ``reach`` with how far the set-up goes, ``ways`` with the ways to fit,
+    ``methods`` and ``devices`` with columns to compare, the present one first.
     """
 
     def __init__(
@@ -37,6 +39,8 @@ class Answers(QObject):
         self._catalog = catalog
         self.ladder = Question("ladder", self._ladder, document, jobs, rest_ms, self)
         self.reach = Question("reach", self._reach, document, jobs, rest_ms, self)
+        self.methods = Question("methods", self._methods, document, jobs, rest_ms, self)
+        self.devices = Question("devices", self._devices, document, jobs, rest_ms, self)
         self.ways = Question("ways", self._ways, document, jobs, rest_ms, self)
 
     # These run in another thread; the imports wait for the first question.
@@ -52,6 +56,17 @@ class Answers(QObject):
 
         entries = of_a_sort(self._catalog.devices, scenario)
         return reach(scenario, [entry.device() for entry in entries], ask)
+
+    def _methods(self, scenario: Scenario, ask: Asker) -> tuple[Column, ...]:
+        from memgui.planning.compare import by_method
+
+        return by_method(scenario, ask)
+
+    def _devices(self, scenario: Scenario, ask: Asker) -> tuple[Column, ...]:
+        from memgui.planning.compare import by_device
+        from memgui.planning.devices import a_few
+
+        return by_device(scenario, a_few(self._catalog.devices, scenario), ask)
 
     def _ways(self, scenario: Scenario, ask: Asker) -> Ways:
         from memgui.planning.devices import of_a_sort

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from memgui.document.answers import Answers
 from memgui.document.result import Result
 from memgui.gui.context import AppContext
+from memgui.gui.pinning import Pinning
 from memgui.gui.tabs import Tabs
 
 translate = QCoreApplication.translate
@@ -25,15 +26,17 @@ class Page(Protocol):
 class Pages:
     """Adds the tabs that exist; a page out of sight costs nothing."""
 
-    def __init__(self, context: AppContext, answers: Answers, tabs: Tabs) -> None:
+    def __init__(self, context: AppContext, answers: Answers, pinning: Pinning, tabs: Tabs) -> None:
         self._context = context
         self._answers = answers
+        self._pinning = pinning
         self._tabs = tabs
         self._shown: dict[str, int] = {}
         tabs.add("why", translate("Tabs", "Why"), self._why)
         tabs.add("what_if", translate("Tabs", "What if"), self._what_if, ("sweep", "largest", "heat_map"))
         tabs.add("timeline", translate("Tabs", "Timeline"), self._timeline)
         tabs.add("ways", translate("Tabs", "Ways to fit"), self._ways, ("ways",))
+        tabs.add("compare", translate("Tabs", "Compare"), self._compare, ("methods", "devices"))
         tabs.add("measured", translate("Tabs", "Measured"), self._measured, ("explained",))
         tabs.shown.connect(self._bring_up_to_date)
         context.jobs.busy.connect(tabs.set_busy)
@@ -59,6 +62,11 @@ class Pages:
 
         context = self._context
         return WaysPage(context.document, self._answers.ways, context.view, parent)
+
+    def _compare(self, parent: QWidget) -> QWidget:
+        from memgui.gui.compare.page import ComparePage
+
+        return ComparePage(self._context, self._answers, self._pinning, parent)
 
     def _measured(self, parent: QWidget) -> QWidget:
         from memgui.gui.measured.page import MeasuredPage

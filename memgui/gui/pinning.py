@@ -9,6 +9,7 @@ from memgui.document.pins import Pin
 from memgui.document.result import Result
 from memgui.gui.actions import Actions
 from memgui.gui.context import AppContext
+from memgui.gui.files import AskName
 from memgui.gui.main_window import MainWindow
 from memgui.spec import QT_TRANSLATE_NOOP, Message
 
@@ -16,9 +17,10 @@ from memgui.spec import QT_TRANSLATE_NOOP, Message
 class Pinning(QObject):
     """Pins and unpins what is open; donut, legend and verdict show the difference."""
 
-    def __init__(self, context: AppContext, actions: Actions, window: MainWindow) -> None:
+    def __init__(self, context: AppContext, actions: Actions, ask_name: AskName, window: MainWindow) -> None:
         super().__init__(window)
         self._context = context
+        self._ask_name = ask_name
         self._actions = actions
         self._window = window
         actions.on(actions.pin, self.toggle)
@@ -54,6 +56,15 @@ class Pinning(QObject):
             self._context.library.told.emit(
                 Notice(message, action_text=back, action=lambda: pins.put(pin, place))
             )
+
+    def rename(self, pin: Pin) -> None:
+        """Ask for another name."""
+
+        def answer(name: str) -> bool:
+            self._context.pins.rename(pin, name)
+            return True
+
+        self._ask_name(self.tr("Name of the pinned set-up"), pin.name, answer)
 
     def _name(self) -> str:
         from memgui.gui.compare.names import pin_name

@@ -81,11 +81,18 @@ class Comparison:
         if gap == 0:
             template = QT_TRANSLATE_NOOP("compare", "{name} and {base} need the same.")
             return Said(template, words=words, context="compare")
+        percent = (200 * abs(gap) + reference) // (2 * reference) if reference else 0
+        if not percent:
+            template = (
+                QT_TRANSLATE_NOOP("compare", "{name} needs {gap} less than {base}.")
+                if gap < 0
+                else QT_TRANSLATE_NOOP("compare", "{name} needs {gap} more than {base}.")
+            )
+            return Said(template, sizes={"gap": abs(gap)}, words=words, context="compare")
         if gap < 0:
             template = QT_TRANSLATE_NOOP("compare", "{name} needs {gap} less than {base} (−{percent} %).")
         else:
             template = QT_TRANSLATE_NOOP("compare", "{name} needs {gap} more than {base} (+{percent} %).")
-        percent = (200 * abs(gap) + reference) // (2 * reference) if reference else 0
         return Said(
             template, sizes={"gap": abs(gap)}, counts={"percent": percent}, words=words, context="compare"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -122,3 +123,28 @@ def of_a_sort(entries: Iterable[DeviceEntry], scenario: Scenario) -> tuple[Devic
     vendor = "NVIDIA" if present is None else present.vendor
     kinds = {"datacentre", "workstation", "consumer"} | ({present.kind} if present is not None else set())
     return tuple(one for one in known if one.vendor == vendor and one.kind in kinds)
+
+
+def a_few(entries: Iterable[DeviceEntry], scenario: Scenario, most: int = 8) -> tuple[Device, ...]:
+    """The present device, then one of each memory size of its sort, those nearest in size, smallest first."""
+    present = scenario.device
+    by_size: dict[int, DeviceEntry] = {}
+    for entry in of_a_sort(entries, scenario):
+        known = by_size.get(entry.marketed_gb)
+        if known is None or _usual(entry) < _usual(known):
+            by_size[entry.marketed_gb] = entry
+    away = {
+        size: abs(math.log(one.memory_bytes / max(present.memory_bytes, 1))) for size, one in by_size.items()
+    }
+    others = [size for size in away if away[size] > _ALIKE]
+    nearest = sorted(sorted(others, key=away.__getitem__)[: most - 1])
+    return (present, *(by_size[size].device(present.count) for size in nearest))
+
+
+_ALIKE = 0.03
+"""Memories nearer than this (logarithm of their ratio) are of one size."""
+
+
+def _usual(entry: DeviceEntry) -> tuple[bool, int, int]:
+    """Of devices alike in size the one that is best known, then the newest, then the fastest."""
+    return (entry.known != "seen", -entry.year, -entry.bandwidth_gb_s)

@@ -116,3 +116,11 @@ def test_devices_are_compared_like_set_ups() -> None:
     found = compare(by_device(FIRST, devices))
     assert [one.scenario.device.name for one in found.columns] == [one.name for one in devices]
     assert {one.path for one in found.inputs} >= {"device.name", "device.memory_bytes"}
+
+
+def test_a_small_difference_has_no_per_cent() -> None:
+    found = compare([column("A", FIRST), column("B", replace(FIRST, "training.sequence_length", 4097))])
+    for said in (found.headline(1), found.headline(0, base=1)):
+        assert said is not None
+        assert "%" not in said.text(English())
+        assert "GiB" in said.text(English()) or "MiB" in said.text(English())

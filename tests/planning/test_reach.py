@@ -7,7 +7,7 @@ import pytest
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
 from memgui.planning.changes import apply
-from memgui.planning.devices import of_a_sort
+from memgui.planning.devices import a_few, of_a_sort
 from memgui.planning.reach import Furthest, reach
 from memgui.spec import Device, Scenario, replace
 
@@ -66,3 +66,16 @@ def test_what_never_fits_goes_nowhere() -> None:
     tiny = Device(name="tiny", memory_bytes=2**20, compute_capability="9.0")
     found = reach(replace(FIRST, "device", tiny), (tiny,))
     assert (found.length, found.batch, found.device) == (None, None, None)
+
+
+def test_a_few_devices_are_of_as_many_sizes() -> None:
+    found = a_few(CATALOG.devices, FIRST)
+    assert found[0] == FIRST.device
+    sizes = [round(one.memory_bytes / 2**30) for one in found]
+    assert len(set(sizes)) == len(sizes) == 8
+    assert sizes[1:] == sorted(sizes[1:])
+    assert min(sizes) < sizes[0] < max(sizes)
+    own = replace(FIRST, "device", Device(name="mine", memory_bytes=2**34, count=4, compute_capability="8.6"))
+    others = a_few(CATALOG.devices, own)
+    assert others[0] == own.device
+    assert {one.count for one in others} == {4}

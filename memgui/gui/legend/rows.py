@@ -131,12 +131,13 @@ def paint_cells(
             painter.drawText(QRectF(0, rect.top(), edge, rect.height()), _RIGHT, text)
     if cells.rise and columns.last is not None:
         wide = look.width(cells.last, role, weights[3])
-        _paint_triangle(
+        paint_triangle(
             painter, look, columns.last - wide - look.px(9), rect.center().y(), cells.rise, inks[3]
         )
 
 
-def _paint_triangle(painter: QPainter, look: Look, x: float, y: float, rise: int, ink: QColor) -> None:
+def paint_triangle(painter: QPainter, look: Look, x: float, y: float, rise: int, ink: QColor) -> None:
+    """The sign of a change: up where ``rise`` is positive."""
     half = 3.5 * look.scale
     high = 3.0 * look.scale * (1 if rise > 0 else -1)
     painter.setPen(Qt.PenStyle.NoPen)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 
 from memgui.document.answers import Answers
 from memgui.document.document import Document
+from memgui.document.questions import Question
 from memgui.document.result import Result
 from memgui.document.view_settings import ViewSettings
 from memgui.gui.numbers import Numbers
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from memgui.planning.ways import Way, Ways
 
 _SHOWN = 3
+PATIENCE_MS = 500
+"""Chips of an earlier set-up are faded after this long."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -54,17 +57,39 @@ class Advice(QObject):
         self._answers = answers
         self._view = view
         self._band = band
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(PATIENCE_MS)
+        self._late.timeout.connect(self._fade)
+        self._shown: Question | None = None
         band.chip_pressed.connect(self._press)
+        document.changed.connect(self._wait)
         document.result.connect(self._follow)
         view.changed.connect(self._show)
         for question in (answers.ways, answers.reach, answers.ladder):
             question.answered.connect(self._show)
         self._follow(document.last_result)
 
+    def _wait(self) -> None:
+        """The chips are of an earlier set-up now; where that lasts, it shows."""
+        if not self._late.isActive():
+            self._late.start()
+
+    def _fade(self) -> None:
+        self._band.chips.set_stale(self._shown is not None and not self._shown.is_current)
+
     def _follow(self, result: Result) -> None:
         """Have answered what this result calls for; the chips stay until it is."""
         if not result.generation:
             return
+        self._want(result)
+        if result.estimate is None or result.estimate.verdict.kind == "unknown":
+            self._shown = None
+            self._band.set_chips(())
+        elif self._shown is None or self._shown.is_current:
+            self._show()  # back where an answer is of
+
+    def _want(self, result: Result) -> None:
         estimate = result.estimate
         kind = "unknown" if estimate is None else estimate.verdict.kind
         serves = result.scenario.task == "inference"
@@ -73,8 +98,6 @@ class Advice(QObject):
         fixes = kind in ("tight", "does_not_fit") and not (serves and self._has_room())
         self._answers.ways.want("chips", fixes)
         self._answers.reach.want("chips", kind == "fits" and not serves)
-        if kind == "unknown":
-            self._band.set_chips(())
 
     def _has_room(self) -> bool:
         """Whether some length fits, or that is not known yet."""
@@ -94,13 +117,16 @@ class Advice(QObject):
         answers = self._answers
         if result.scenario.task == "inference" and answers.ladder.is_current:
             if self._has_room() and answers.ladder.answer:
+                self._shown = answers.ladder
                 self._band.set_ladder(*self._ladder(answers.ladder.answer, words.numbers))
                 return
-            self._follow(result)  # no length fits: fixes are called for
+            self._want(result)  # no length fits: fixes are called for
         if estimate.verdict.kind == "fits":
             if answers.reach.is_current and answers.reach.answer is not None:
+                self._shown = answers.reach
                 self._band.set_chips(self._far(answers.reach.answer, words.numbers))
         elif answers.ways.is_current and answers.ways.answer is not None:
+            self._shown = answers.ways
             self._band.set_chips(*self._fixes(answers.ways.answer, words))
 
     def _press(self, data: object) -> None:

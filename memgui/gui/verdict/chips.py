@@ -14,6 +14,9 @@ from memgui.gui.icons import paint_verdict
 from memgui.gui.theme import Look, Role
 from memgui.gui.verdict.sentence import verdict_word
 
+FADED = 0.5
+"""Opacity of figures of an earlier set-up."""
+
 
 class Chip(msgspec.Struct, frozen=True):
     """One thing to press: a change and what it comes to.  ``data`` is handed back when pressed."""
@@ -54,6 +57,11 @@ class _Pressable(QAbstractButton, Ringed):
         self.drop_ring()
         super().focusOutEvent(event)
 
+    def opacity(self) -> float:
+        """How strongly the texts stand out."""
+        row = self.parentWidget()
+        return FADED if isinstance(row, ChipRow) and row.is_stale else 1.0
+
     def name(self, title: str, text: str, kind: str, tip: str) -> None:
         word = verdict_word(kind)
         self.setAccessibleName(
@@ -86,6 +94,7 @@ class ChipButton(_Pressable):
         fill = colours.hover if touched else colours.raised
         edge = colours.accent if self.isDown() else colours.secondary if touched else colours.border
         outlined(painter, QRectF(self.rect()), look.px(self.radius), fill, edge)
+        painter.setOpacity(self.opacity())
         middle = self.height() / 2
         paint_verdict(painter, self.chip.kind, QPointF(look.px(22), middle), look.px(18), colours)
         left = look.px(40)
@@ -157,6 +166,7 @@ class _CellButton(_Pressable):
             outlined(painter, rect, look.px(5), colours.selected, colours.accent, 2)
         elif self.underMouse() or self.isDown():
             painter.fillRect(rect.adjusted(1, 1, -1, -1), colours.hover)
+        painter.setOpacity(self.opacity())
         middle = self.height() / 2
         painter.setPen(colours.text)
         painter.setFont(look.font(Role.BODY, 600))
@@ -188,13 +198,27 @@ class ChipRow(QWidget):
         self._cells: list[_CellButton] = []
         self._caption = ""
         self._hidden_count = 0
+        self._stale = False
         self._more = MoreButton(self)
         self._more.hide()
         self._more.clicked.connect(self.more_requested)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
+    def set_stale(self, stale: bool) -> None:
+        """Fade what is of an earlier set-up; it can be pressed all the same."""
+        if stale != self._stale:
+            self._stale = stale
+            for button in self.buttons():
+                button.update()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether what is shown is of an earlier set-up, and has been for a while."""
+        return self._stale
+
     def set_chips(self, chips: Sequence[Chip], more: int = 0) -> None:
         """Show up to three chips; ``more`` others stand behind the last one."""
+        self.set_stale(False)
         self._drop_cells()
         shown = list(chips)[:3]
         for button, chip in zip(self._chips, shown, strict=False):
@@ -210,6 +234,7 @@ class ChipRow(QWidget):
 
     def set_ladder(self, caption: str, cells: Sequence[Cell]) -> None:
         """Show a ladder of values instead."""
+        self.set_stale(False)
         if cells and caption == self._caption and [button.cell for button in self._cells] == list(cells):
             return
         self.set_chips(())

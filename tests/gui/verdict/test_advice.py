@@ -127,6 +127,36 @@ def test_the_unknown_has_no_chips(inside: Interior, qtbot: QtBot) -> None:
     assert chips(inside) == []
 
 
+def test_chips_are_back_with_their_scenario(inside: Interior, qtbot: QtBot) -> None:
+    show(inside, LONG, qtbot)
+    qtbot.waitUntil(lambda: len(chips(inside)) == 3, timeout=20_000)
+    before = chips(inside)
+    document = inside.context.document
+    document.edit("model.num_key_value_heads", 7)
+    document.settle()
+    document.undo_stack.undo()
+    document.settle()
+    assert chips(inside) == before
+
+
+def test_chips_of_an_earlier_set_up_fade_where_the_answer_takes_long(
+    inside: Interior, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show(inside, LONG, qtbot)
+    qtbot.waitUntil(lambda: len(chips(inside)) == 3, timeout=20_000)
+    row = inside.window.verdict.chips
+    assert not row.is_stale
+    monkeypatch.setattr(inside.context.jobs, "run", lambda *args: None)
+    inside.context.document.edit("training.sequence_length", 4097)
+    assert not row.is_stale
+    qtbot.waitUntil(lambda: row.is_stale)
+    assert len(chips(inside)) == 3
+    row.grab()
+    inside.context.document.undo_stack.undo()
+    inside.context.document.settle()
+    assert not row.is_stale
+
+
 def test_units_are_followed(inside: Interior, qtbot: QtBot) -> None:
     show(inside, LONG, qtbot)
     qtbot.waitUntil(lambda: len(chips(inside)) == 3, timeout=20_000)
