@@ -124,4 +124,5 @@ def kimi_linear(c: Config) -> Fields:
         "linear_key_head_dim": width,
         "linear_value_head_dim": width,
         "linear_conv_kernel_dim": window,
+        "moe_latent_size": c.count("routed_expert_hidden_size", default=0),
     }

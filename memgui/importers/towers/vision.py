@@ -13,7 +13,7 @@ def _norms(t: Tower, width: int, layers: int, *, bias: bool = True) -> None:
         t.norm(name, width, bias=bias, count=layers)
 
 
-def _clip(t: Tower, c: Config) -> int:
+def _clip(t: Tower, c: Config, *, after: bool = True) -> int:
     """CLIP's ViT: a class token, learned positions, a norm before and after; its width."""
     width, layers, patch = c.count("hidden_size"), c.count("num_hidden_layers"), c.count("patch_size")
     t.add("class_embedding", width)
@@ -23,7 +23,8 @@ def _clip(t: Tower, c: Config) -> int:
     t.attention(width, layers)
     t.mlp(width, c.count("intermediate_size"), layers)
     _norms(t, width, layers)
-    t.norm("norm_after", width)
+    if after:
+        t.norm("norm_after", width)
     return width
 
 
@@ -339,6 +340,23 @@ def phi3_v(s: Source) -> list[Tower]:
     t.add("separators", joined, count=2)
     t.linear("projector.fc1", joined, s.width)
     t.linear("projector.fc2", s.width, s.width)
+    return [t]
+
+
+@towers("molmo")
+def molmo(s: Source) -> list[Tower]:
+    """Molmo: CLIP-L at 336 pixels, features of two layers pooled by attention, a gated projector."""
+    t = Tower("vision")
+    used = {**CLIP_L_336, "num_hidden_layers": 23}  # the last layer is read by nobody and left out
+    width = _clip(t, s.named(used, "clip_vision_model"), after=False)
+    for which in ("query", "key", "value"):
+        t.linear(f"pooling.{which}", 2 * width, width)
+    t.linear("pooling.output", width, width)
+    t.add("pooling.padding", 2, 2 * width)
+    inner = int(s.fields["intermediate_size"])
+    t.linear("projector.gate", width, inner, bias=False)
+    t.linear("projector.up", width, inner, bias=False)
+    t.linear("projector.down", inner, s.width, bias=False)
     return [t]
 
 

@@ -1,0 +1,330 @@
+"""Families whose layers differ from one another in ways that no field says yet.
+
+What all layers share is described as ever.  Weights that only some layers have are stated beside them
+(``other_weights``), so that the count is exact; what such layers compute is taken to be what the others do,
+and the report says so.  Structure as Transformers 5.24's modules have it, or the checkpoint's own code.
+"""
+
+from __future__ import annotations
+
+from memgui.importers.config_reader import Config
+from memgui.importers.families.experts import by_sigmoids, first_dense, glm4_moe, minimax_m2
+from memgui.importers.families.gemma import gemma3
+from memgui.importers.families.llama import llama
+from memgui.importers.families.parts import (
+    activation,
+    dimensions,
+    dropouts,
+    experts,
+    feed_forwards,
+    mixers,
+    rhythm,
+    shared_experts,
+    stated_layers,
+)
+from memgui.importers.families.registry import Fields, family
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.weights import Weights
+
+UNEQUAL = QT_TRANSLATE_NOOP(
+    "messages",
+    "Layers of {model_type} differ: {what}. Their weights are counted; activations and cache are taken to be "
+    "those of the other layers.",
+)
+
+
+def _unequal(c: Config, what: str) -> None:
+    c.assume(UNEQUAL, model_type=c.model_type, what=what)
+
+
+def _beside(*found: Weights) -> Fields:
+    return {"other_weights": tuple(str(one) for one in found if one.elements)}
+
+
+def _layer_kinds(c: Config, fields: Fields) -> tuple[str, ...]:
+    """The kind of each layer of a Gemma: five of six have a window where the file does not say."""
+    layers = fields["num_hidden_layers"]
+    computed = ["full_attention" if not (i + 1) % 6 else "sliding_attention" for i in range(layers)]
+    return stated_layers(c, "layer_types", layers) or tuple(computed)
+
+
+def _per_layer(c: Config, fields: Fields, more: int, owed: int) -> Fields:
+    """Embeddings of each layer's own, and ``more`` weights beside them.
+
+    ``owed`` are weights that the layers as described have and some of the real ones have not; they are taken
+    off here, where their number is a trifle.
+    """
+    layers, hidden = fields["num_hidden_layers"], fields["hidden_size"]
+    width = c.count("hidden_size_per_layer_input", default=0)
+    if width:
+        rows = c.count("vocab_size_per_layer_input", default=fields["vocab_size"])
+        more += layers * (2 * width * hidden + hidden) + width * layers * hidden + width
+    else:
+        rows = 0
+    rest = more - owed
+    found = [Weights("per_layer.embedding", 1, (rows, layers * width))] if rows else []
+    return _beside(*found, *([Weights("per_layer.rest", 1, (rest,))] if rest > 0 else []))
+
+
+@family("gemma4_text")
+def gemma4(c: Config) -> Fields:
+    """Gemma 3; full attention has wider heads, fewer for keys, and small ones have per-layer embeddings."""
+    fields = gemma3(c)
+    kinds = _layer_kinds(c, fields)
+    hidden, heads, head = fields["hidden_size"], fields["num_attention_heads"], fields["head_dim"]
+    keys = fields["num_key_value_heads"]
+    wide = c.count_or_none("global_head_dim") or head
+    same = c.flag("attention_k_eq_v", default=False)
+    few = (c.count_or_none("num_global_key_value_heads") if same else None) or keys
+    shared = min(c.count("num_kv_shared_layers", default=0), len(kinds))
+    more = 0
+    for index, kind in enumerate(kinds):
+        full, own = kind == "full_attention", index < len(kinds) - shared
+        size, number = (wide, few) if full else (head, keys)
+        stored = (1 if full and same else 2) * own
+        more += hidden * (2 * heads * (size - head) + stored * number * size - 2 * keys * head)
+        more += size - head + (size * own - head)  # norms on heads
+    inner = fields["intermediate_size"]
+    if c.flag("use_double_wide_mlp", default=False):
+        more += shared * 3 * hidden * inner
+    if wide != head or shared:
+        _unequal(c, "head_dim, keys shared between layers, feed-forward width")
+    return {**fields, **mixers(kinds), "embedding_scaling": "number", **_per_layer(c, fields, more, 0)}
+
+
+@family("gemma3n_text")
+def gemma3n(c: Config) -> Fields:
+    """Gemma 3 with per-layer embeddings, four streams (AltUp), a low-rank bypass (LAuReL), shared keys."""
+    fields = gemma3(c)
+    kinds = _layer_kinds(c, fields)
+    hidden, layers, streams = fields["hidden_size"], len(kinds), c.count("altup_num_inputs", default=4)
+    rank = c.count("laurel_rank", default=64)
+    shared = min(c.count("num_kv_shared_layers", default=0), layers)
+    each = streams**2 + streams**3 + (streams + 2) * hidden + 2 * rank * hidden + hidden
+    more = layers * each + 2 * (streams - 1) * hidden**2
+    keys = fields["num_key_value_heads"] * fields["head_dim"]
+    _unequal(c, "keys shared between layers, four residual streams")
+    owed = shared * (2 * keys * hidden + fields["head_dim"])
+    return {**fields, **mixers(kinds), **_per_layer(c, fields, more, owed)}
+
+
+@family("mllama_text_model")
+def mllama(c: Config) -> Fields:
+    """Llama 3; some layers attend to the picture instead, with norms on heads and two gates."""
+    fields = llama(c)
+    across = len(c.counts("cross_attention_layers"))
+    head, hidden = fields["head_dim"], fields["hidden_size"]
+    _unequal(c, "some attend to an image instead of the text")
+    return {
+        **fields,
+        **_beside(
+            Weights("embedding.image_tokens", 1, (8, hidden)),
+            *([Weights("qk_norm.cross", 2 * across, (head,))] if across else []),
+            *([Weights("attention.gates", 2 * across, (1,))] if across else []),
+        ),
+    }
+
+
+@family("clip_text_model")
+def clip_text(c: Config) -> Fields:
+    """CLIP's text encoder: norms before each half, learned positions, no head."""
+    fields = dimensions(c)
+    return {
+        **fields,
+        **dropouts(c, "attention"),
+        "head": "base",
+        "is_decoder": False,
+        "intermediate_size": c.count("intermediate_size"),
+        "hidden_act": activation(c, "gelu"),
+        "gated_mlp": False,
+        "norm": "layer_norm",
+        "position_embedding": "learned",
+        "attention_bias": True,
+        "attention_output_bias": True,
+        "mlp_bias": True,
+        "softmax_in_fp32": False,
+        "tie_word_embeddings": False,
+    }
+
+
+@family("nemotron-nas")
+def nemotron_nas(c: Config) -> Fields:
+    """Llama 3 after a search: each layer has attention or not, and a feed-forward of its own width.
+
+    The widest feed-forward is described; narrower ones are weights beside it.
+    """
+    blocks = c.stated.children("block_configs")
+    c.report.understood.append("block_configs")
+    hidden, heads = c.count("hidden_size"), c.count("num_attention_heads")
+    groups, widths = [], []
+    for block in blocks:
+        attention, ffn = (block.child_or_none(key, null=True) for key in ("attention", "ffn"))
+        groups.append(attention.integer_or_none("n_heads_in_group", 1, null=True) if attention else None)
+        mult = ffn.number_or_none("ffn_mult", 0, 100, null=True) if ffn else None
+        widths.append(-(-int(2 * mult * hidden / 3) // 256) * 256 if mult else 0)
+    sizes = {group for group in groups if group}
+    if len(sizes) != 1 or len(blocks) != c.count("num_hidden_layers"):
+        c.refuse(
+            "num_hidden_layers",
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{file}: {where} is {value}; block_configs has to describe as many layers, with attention of "
+                "one n_heads_in_group.",
+            ),
+        )
+    widest = max(widths)
+    narrow = [width for width in widths if 0 < width < widest]
+    if narrow:
+        _unequal(c, "attention left out, feed-forward width")
+    return {
+        **llama(c),
+        "intermediate_size": widest,
+        "num_key_value_heads": max(heads // sizes.pop(), 1),
+        **mixers(["full_attention" if group else "none" for group in groups]),
+        "mlp_layer_types": rhythm(["dense" if width == widest else "none" for width in widths]),
+        **_beside(
+            Weights("mlp.narrow", 3, (sum(narrow), hidden)),
+            Weights("norm.narrow", max(len(narrow), 1), (hidden,)),
+        ),
+    }
+
+
+@family("molmo")
+def molmo(c: Config) -> Fields:
+    """Qwen 2 whose ``intermediate_size`` counts gate and up together; CLIP and a pooling projector."""
+    fields = llama(c.with_default("num_key_value_heads", c.count("num_attention_heads")))
+    bias = c.flag("qkv_bias", default=False)
+    return {
+        **fields,
+        "intermediate_size": fields["intermediate_size"] // 2,
+        "attention_bias": bias,
+        "attention_output_bias": False,
+        **_beside(Weights("embedding.image_tokens", 1, (128, fields["hidden_size"]))),
+    }
+
+
+@family("minimax_m3")
+def minimax_m3(c: Config) -> Fields:
+    """MiniMax-M2 with dense first layers, a shared expert, norms on heads, an indexer in sparse layers."""
+    fields = minimax_m2(c)
+    layers, hidden = fields["num_hidden_layers"], fields["hidden_size"]
+    sparse = c.counts("moe_layer_freq") or (1,) * layers
+    inner = c.within("sparse_attention_config")
+    heads, width = (
+        inner.count("sparse_num_index_heads", default=4),
+        inner.count("sparse_index_dim", default=128),
+    )
+    chosen = sum(inner.counts("sparse_attention_freq")[:layers])
+    found = []
+    if chosen:
+        found = [
+            Weights("attention.indexer", chosen, ((heads + 1) * width, hidden)),
+            Weights("qk_norm.indexer", 2 * chosen, (width,)),
+        ]
+        _unequal(c, "an indexer chooses what most of them attend to")
+    return {
+        **fields,
+        **shared_experts(
+            c.count("n_shared_experts", default=0), c.count("shared_intermediate_size", default=0)
+        ),
+        **feed_forwards([bool(one) for one in sparse[:layers]]),
+        "intermediate_size": c.count("dense_intermediate_size", default=fields["intermediate_size"]),
+        "hidden_act": "swiglu_clamped",
+        "qk_norm": "head",
+        **_beside(*found),
+    }
+
+
+@family("step3p7", "step3p5")
+def step3p7(c: Config) -> Fields:
+    """GLM 4.5's shape with norms on heads, windows, and a gate for each head."""
+    fields = glm4_moe(c)
+    layers, hidden, heads = fields["num_hidden_layers"], fields["hidden_size"], fields["num_attention_heads"]
+    kinds = stated_layers(c, "layer_types", layers)
+    return {
+        **fields,
+        **first_dense(c, layers, c.count("first_k_dense_replace", default=3)),
+        **mixers(kinds),
+        "sliding_window": c.count_or_none("sliding_window"),
+        "rotary_dim": None,
+        "qk_norm": "head",
+        **_beside(Weights("attention.gate", layers, (heads, hidden))),
+    }
+
+
+@family("mimo_v2_flash", "mimo_v2")
+def mimo_v2(c: Config) -> Fields:
+    """Windows in five of six layers, with more heads for keys and sinks; values narrower than queries.
+
+    One head size stands for both: their mean, with which weights and cache are what they really are.
+    """
+    fields = llama(c.with_default("head_dim", 192))
+    layers, hidden, heads = fields["num_hidden_layers"], fields["hidden_size"], fields["num_attention_heads"]
+    both = fields["head_dim"] + c.count("v_head_dim", default=fields["head_dim"])
+    windows = c.counts("hybrid_layer_pattern")[:layers] or (0,) * layers
+    sparse = c.counts("moe_layer_freq")[:layers] or (1,) * layers
+    more = max(c.count("swa_num_key_value_heads", default=4) - fields["num_key_value_heads"], 0)
+    sinks = c.flag("add_swa_attention_sink_bias", default=False)
+    found = (
+        [Weights("attention.more_keys", sum(windows), (more * both, hidden))] if more and any(windows) else []
+    )
+    if sinks and any(windows):
+        found.append(Weights("attention.sinks", sum(windows), (heads,)))
+    _unequal(c, "layers with a window have more heads for keys")
+    return {
+        **fields,
+        **experts(c),
+        **shared_experts(c.count_or_none("n_shared_experts") or 0, c.count("moe_intermediate_size")),
+        **by_sigmoids(c),
+        **feed_forwards([bool(one) for one in sparse]),
+        **mixers(["sliding_attention" if one else "full_attention" for one in windows]),
+        "sliding_window": c.count("sliding_window", default=128),
+        "head_dim": both // 2,
+        **_beside(*found),
+    }
+
+
+@family("deepseek_v4")
+def deepseek_v4(c: Config) -> Fields:
+    """Attention over compressed tokens, four residual streams mixed by learned connections.
+
+    Described as latent attention with a narrow latent, which holds no less than the compressed cache does;
+    compressors, indexers and connections are weights beside it.
+    """
+    heads, hidden, head = c.count("num_attention_heads"), c.count("hidden_size"), c.count("head_dim")
+    rank, rotated = c.count("q_lora_rank"), c.count("qk_rope_head_dim", default=64)
+    groups, low = c.count("o_groups", default=8), c.count("o_lora_rank", default=1024)
+    output = groups * low * (heads * head // max(groups, 1)) + hidden * groups * low
+    value, latent = max(output // (heads * hidden), 1), rotated
+    fields = llama(c)
+    layers = fields["num_hidden_layers"]
+    streams = c.count("hc_mult", default=4)
+    mixed = 2 * ((2 * streams + streams**2) * (streams * hidden + 1) + 3)
+    real = heads + rank * (hidden + 1 + heads * head) + head * (hidden + 1) + output + mixed
+    described = rank * (hidden + 1 + heads * head) + hidden * (latent + rotated + heads * value)
+    described += latent * heads * (head - rotated + value) + latent
+    more = layers * (real - described) + streams**2 * hidden + streams + 1
+    ratios = c.counts("compress_ratios")[:layers]
+    wide, many = c.count("index_head_dim", default=128), c.count("index_n_heads", default=64)
+    for ratio in ratios:
+        if 0 < ratio <= 4:  # overlapping windows, and an indexer
+            more += 2 * head * (ratio + 2 * hidden) + head
+            more += 2 * wide * (ratio + 2 * hidden) + wide + many * (wide * rank + hidden)
+        elif ratio:
+            more += head * (ratio + 2 * hidden) + head
+    _unequal(c, "tokens compressed by different ratios")
+    return {
+        **fields,
+        **experts(c),
+        **shared_experts(c.count_or_none("n_shared_experts") or 0, c.count("moe_intermediate_size")),
+        **by_sigmoids(c),
+        "q_lora_rank": rank,
+        "kv_lora_rank": latent,
+        "qk_nope_head_dim": head - rotated,
+        "qk_rope_head_dim": rotated,
+        "v_head_dim": value,
+        "num_key_value_heads": heads,
+        "intermediate_size": c.count("moe_intermediate_size"),
+        "rotary_dim": rotated,
+        **(_beside(Weights("attention.compressed", 1, (more,))) if more > 0 else {}),
+    }
