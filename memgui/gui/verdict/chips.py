@@ -321,15 +321,33 @@ class ChipRow(QWidget):
             button.setGeometry(right - (fitting - index) * (width + gap) + gap, 0, width, self.height())
 
     def _place_cells(self, look: Look) -> None:
-        caption = self._caption_width(look)
-        room = self.width()
-        width = min(look.px(92), (room - caption - look.px(12)) // len(self._cells))
-        if width < look.px(60):
-            width = min(look.px(92), room // len(self._cells))
-        left = room - width * len(self._cells)
-        for index, button in enumerate(self._cells):
-            button.setVisible(width >= look.px(48))
+        room, widest, narrowest = self.width(), look.px(92), look.px(58)
+        shown = self._nearest(max(0, room // narrowest))
+        if not shown:
+            for button in self._cells:
+                button.hide()
+            return
+        width = min(widest, (room - self._caption_width(look) - look.px(12)) // len(shown))
+        if width < narrowest:
+            width = min(widest, room // len(shown))
+        left = room - width * len(shown)
+        for button in self._cells:
+            button.setVisible(button in shown)
+        for index, button in enumerate(shown):
             button.setGeometry(left + index * width, 0, width, self.height())
+
+    def _nearest(self, most: int) -> list[_CellButton]:
+        """The rungs for which there is room: the present one, and those nearest to where it stops fitting."""
+        if most >= len(self._cells):
+            return self._cells
+        fitting = [index for index, button in enumerate(self._cells) if button.cell.kind in ("fits", "tight")]
+        last = fitting[-1] if fitting else 0
+
+        def away(index: int) -> tuple[bool, float]:
+            return not self._cells[index].cell.current, abs(index - last - 0.4)
+
+        kept = sorted(range(len(self._cells)), key=away)[:most]
+        return [self._cells[index] for index in sorted(kept)]
 
     def _caption_room(self, look: Look, left: int) -> int:
         """What the caption takes before ``left``; 0 where it has no room."""
@@ -343,15 +361,16 @@ class ChipRow(QWidget):
         return round(max(look.width(line, Role.SMALL) for line in lines)) + 1
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if not self._cells or self._cells[0].isHidden():
+        shown = [button for button in self._cells if not button.isHidden()]
+        if not shown:
             return
         look = Look.of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        left = self._cells[0].x()
+        left = shown[0].x()
         frame = QRectF(left, 0, self.width() - left, self.height())
         outlined(painter, frame, look.px(6), look.colours.raised, look.colours.border)
-        for button in self._cells[1:]:
+        for button in shown[1:]:
             painter.fillRect(QRectF(button.x(), 1, 1, self.height() - 2), look.colours.hairline)
         if self._caption_room(look, left):
             painter.setPen(look.colours.secondary)

@@ -160,6 +160,26 @@ def test_ladder_outlines_the_present_value(make: Make, qtbot: QtBot) -> None:
     band.grab()
 
 
+def test_rungs_without_room_give_way_far_from_the_limit_first(make: Make) -> None:
+    band, _, _ = make()
+    band.set_result(fakes.serving())
+    cells = [
+        Cell(f"{2**power}k", "18.0", "fits" if power < 6 else "does_not_fit", current=power == 9)
+        for power in range(10)
+    ]
+    band.set_ladder("Context for each\nof 4 sequences", cells)
+    assert len(band.chips.buttons()) == 10
+    band.resize(800, 136)
+    shown = [button.cell.title for button in band.chips._cells if not button.isHidden()]
+    assert 3 <= len(shown) < 10
+    assert shown[-1] == "512k"
+    assert {"32k", "64k"} <= set(shown)
+    assert "1k" not in shown
+    band.grab()
+    band.resize(480, 136)
+    assert band.chips.buttons() == []
+
+
 def test_words_and_chips_never_overlap(make: Make) -> None:
     band, _, _ = make()
     for width in (480, 700, 900, 1024, 1280, 2560):
