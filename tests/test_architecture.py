@@ -58,7 +58,17 @@ LIBRARIES: dict[str, set[str]] = {
 # spec and estimator are arithmetic: what is not listed (files, clock, locale, chance, threads) is closed.
 PURE = {"spec", "estimator"}
 PURE_STDLIB = {
-    *("__future__", "abc", "bisect", "collections", "contextlib", "dataclasses", "decimal", "difflib"),
+    *(
+        "__future__",
+        "abc",
+        "bisect",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "decimal",
+        "difflib",
+    ),
     *("enum", "fractions", "functools", "graphlib", "heapq", "itertools", "math", "numbers", "operator"),
     *("re", "string", "textwrap", "types", "typing", "unicodedata"),
 }

@@ -162,11 +162,11 @@ def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
 
 def test_decoding_is_quick() -> None:
     """Loose on purpose: the start of the program has a few milliseconds for this, machines differ."""
-    start = time.perf_counter()
+    start = time.process_time()
     catalog = Catalog()
     assert catalog.models
     assert catalog.devices
-    assert time.perf_counter() - start < 0.2
+    assert time.process_time() - start < 0.2
 
 
 def test_one_entry_stands_on_each_line(catalog: Catalog) -> None:

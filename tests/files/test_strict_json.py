@@ -104,9 +104,9 @@ def test_no_text_takes_long_or_much(filler: bytes) -> None:
     data = b"{" + filler * (4 * 2**20 // len(filler))
     tracemalloc.start()
     try:
-        start = time.perf_counter()
+        start = time.process_time()
         sentence(data)
-        took = time.perf_counter() - start
+        took = time.process_time() - start
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

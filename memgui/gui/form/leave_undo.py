@@ -12,8 +12,9 @@ class LeaveUndo(QObject):
     """An event filter: keeps a line edit from taking the keys of undo and redo for its own text."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
-            if any(event.matches(key) for key in KEYS):
-                event.ignore()  # nobody overrides it: the window's action gets the key
-                return True
-        return False
+        if not isinstance(event, QKeyEvent) or event.type() is not QEvent.Type.ShortcutOverride:
+            return False
+        if not any(event.matches(key) for key in KEYS):
+            return False
+        event.ignore()  # nobody overrides it: the window's action gets the key
+        return True
