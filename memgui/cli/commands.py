@@ -107,7 +107,9 @@ def _solve(arguments: Sequence[str]) -> int:
 def _add_set_up(parser: argparse.ArgumentParser) -> None:
     """The options that say which set-up is meant, and in which form the answer is printed."""
     parser.add_argument(
-        "--model", metavar="PATH|NAME", help="a config.json, a folder with one, a preset, or a built-in model"
+        "--model",
+        metavar="PATH|NAME",
+        help="a config.json, .gguf or .safetensors, a model folder, a preset, or a built-in model",
     )
     parser.add_argument("--preset", metavar="PATH", help="a preset to start from")
     parser.add_argument(
@@ -152,7 +154,7 @@ def _window(arguments: Sequence[str]) -> int:
         "source",
         metavar="PATH|NAME",
         nargs="?",
-        help="open the window on a config.json, a folder with one, a preset, or a built-in model",
+        help="open the window on a config.json, weights, a model folder, a preset, or a built-in model",
     )
     source: str | None = parser.parse_args(arguments).source
     content = None if source is None else opened(source, Catalog())
@@ -192,7 +194,7 @@ def _scenario(
     base = _opened("--preset", preset, catalog) if preset is not None else Opened(catalog.first_scenario())
     subject = _opened("--model", model, catalog) if model is not None else base
     given = dict(_assignment(text) for text in sets)
-    assumed = (*base.assumed, *subject.assumed) if subject is not base else base.assumed
+    assumed = (*base.assumptions, *subject.assumptions) if subject is not base else base.assumptions
     scenario = base.content if isinstance(base.content, Scenario) else catalog.first_scenario()
     if model is not None or not isinstance(base.content, Scenario):
         scenario, told = starting_scenario(scenario, subject.model)

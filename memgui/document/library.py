@@ -96,13 +96,18 @@ class Library(QObject):
 
     def use_model(self, model: ModelSpec) -> None:
         """Put a model into the open scenario."""
+        told = self._put(model)
+        if told:
+            self._tell(Message(QT_TRANSLATE_NOOP("messages", "{name} is open."), {"name": model.name}), told)
+
+    def _put(self, model: ModelSpec) -> tuple[Message, ...]:
+        """Put a model into the open scenario; what had to change with it."""
         from memgui.planning.opening import starting_scenario
 
         scenario, told = starting_scenario(self._document.scenario, model)
         text = QCoreApplication.translate("Library", "Model {name}").format(name=model.name)
         self._document.use_model(scenario, text)
-        if told:
-            self._tell(Message(QT_TRANSLATE_NOOP("messages", "{name} is open."), {"name": model.name}), told)
+        return told
 
     def use_entry(self, entry: ModelEntry) -> None:
         """Put a built-in model into the open scenario."""
@@ -129,17 +134,25 @@ class Library(QObject):
         self._take(found, name)
 
     def _take(self, found: Opened, name: str) -> None:
-        details = (*found.assumed, *(issue.message for issue in found.issues))
         if isinstance(found.content, Scenario):
             self._load(State(found.content, found.content.model, name, measured=found.measured), name)
-        else:
+            self._tell_issues(name, found.issues)
+            return
+        if not found.understood:
             self.use_model(found.content)
-        if details:
-            message = Message(
-                QT_TRANSLATE_NOOP("messages", "{name} is open. What it left open was assumed: {count}."),
-                {"name": name, "count": len(details)},
+            self._tell_issues(name, found.issues)
+        else:
+            told = self._put(found.content)
+            counts = {
+                "understood": len(found.understood),
+                "assumed": len(found.assumed),
+                "ignored": len(found.ignored),
+            }
+            template = QT_TRANSLATE_NOOP(
+                "messages",
+                "{name} is open: {understood} keys understood, {assumed} assumed, {ignored} ignored.",
             )
-            self._tell(message, details)
+            self._tell(Message(template, {"name": name, **counts}), (*told, *found.report))
 
     def open_preset(self, entry: Entry) -> None:
         """Open a preset: a whole scenario, or a model profile into the open one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication, QPointF, Qt, QTimer
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from memgui.document.notice import Notice
@@ -14,6 +14,9 @@ from memgui.gui.theme import Look
 
 STAYS_MS = 8000
 """How long a plain piece of news stays; what is wrong stays until it is closed."""
+
+DETAILS_HEIGHT = 144
+"""Some six lines; the rest scrolls."""
 
 _SHAPES = {"warning": "tight", "error": "does_not_fit"}
 
@@ -31,6 +34,10 @@ class NoticeBar(QWidget):
         self._details_button = Button(self.tr("Details"), parent=self)
         self._details_button.setCheckable(True)
         self._details_button.toggled.connect(self._show_details)
+        self._copy = Button(self.tr("Copy"), parent=self)
+        self._copy.setToolTip(self.tr("Copy the message and its details"))
+        self._copy.clicked.connect(self._copy_all)
+        self._copy.hide()
         self._action = Button("", parent=self)
         self._action.clicked.connect(self._act)
         self._close = ToolButton("close", self.tr("Close the message"), self)
@@ -40,6 +47,7 @@ class NoticeBar(QWidget):
         line = QHBoxLayout()
         line.setSpacing(look.px(8))
         line.addWidget(self._text, 1)
+        line.addWidget(self._copy)
         line.addWidget(self._details_button)
         line.addWidget(self._action)
         line.addWidget(self._close)
@@ -109,14 +117,18 @@ class NoticeBar(QWidget):
             self._details = QPlainTextEdit(self)
             self._details.setReadOnly(True)
             self._details.setAccessibleName(self.tr("Details"))
-            self._details.setFixedHeight(Look.of(self).px(96))
+            self._details.setFixedHeight(Look.of(self).px(DETAILS_HEIGHT))
             self._column.addWidget(self._details)
         details = self._notice.details if self._notice is not None else ()
         self._details.setPlainText("\n".join(message_text(message) for message in details))
         self._details.setVisible(on)
+        self._copy.setVisible(on)
         self._fit()
         if on:
             self._timer.stop()
+
+    def _copy_all(self) -> None:
+        QGuiApplication.clipboard().setText(f"{self.text}\n{self.details}\n")
 
     def hasHeightForWidth(self) -> bool:
         return False  # else the window's scroll area would ask everything for its preferred height

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from memgui.catalog import Catalog, UnknownName
+from memgui.estimator.coverage import NotCovered
+from memgui.estimator.estimate import parameters
 from memgui.files.bounded import FileFault, Progress, display_name, read_whole
 from memgui.importers.hf_config import Imported, import_config, import_weights
 from memgui.importers.model_folder import Kind, ModelSource, detect, read_weights
@@ -45,6 +47,29 @@ class Opened:
     def model(self) -> ModelSpec:
         """The model, alone or of the scenario."""
         return self.content.model if isinstance(self.content, Scenario) else self.content
+
+    @property
+    def assumptions(self) -> tuple[Message, ...]:
+        """What was assumed, and in one more sentence what was ignored."""
+        return (*self.assumed, *((_ignored(self.ignored),) if self.ignored else ()))
+
+    @property
+    def report(self) -> tuple[Message, ...]:
+        """Line by line what was understood, assumed and ignored; empty for a preset."""
+        if not self.understood:
+            return tuple(issue.message for issue in self.issues)
+        heading = QT_TRANSLATE_NOOP("messages", "Understood: {keys}")
+        lines = [Message(heading, {"keys": ", ".join(self.understood)})]
+        if self.assumed:
+            lines += [Message(QT_TRANSLATE_NOOP("messages", "Assumed:")), *self.assumed]
+        if self.ignored:
+            lines.append(_ignored(self.ignored))
+        return tuple(lines)
+
+
+def _ignored(keys: tuple[str, ...]) -> Message:
+    template = QT_TRANSLATE_NOOP("messages", "Ignored, because nothing here reads it: {keys}")
+    return Message(template, {"keys": ", ".join(keys)})
 
 
 def opened(text: str, catalog: Catalog) -> Opened:
@@ -103,7 +128,7 @@ def _weights_alone(source: ModelSource, progress: Progress | None) -> Opened:
 
 
 def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message, ...]) -> Opened:
-    told = (*notes, *table.notes) if table is not None else notes
+    told = (*notes, *table.notes, *_counted(table, imported.model)) if table is not None else notes
     return Opened(
         imported.model,
         (*imported.assumed, *told),
@@ -112,6 +137,32 @@ def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message,
         weights=table,
         quantization=imported.quantization,
     )
+
+
+PLAIN: Final = frozenset(("F64", "F32", "F16", "BF16"))
+"""Formats that store each number by itself; GGUF's blocks do too, other packed ones do not say how many."""
+NO_WEIGHTS: Final = ("rope_freqs", "rope_factors", "exp_probs_b", "inv_freq", "rotary_emb", "masked_bias")
+"""Stored beside the weights: tables and buffers."""
+
+
+def _counted(table: TensorTable, model: ModelSpec) -> tuple[Message, ...]:
+    """A note where the files hold another number of weights than the description has."""
+    gguf = table.container == "gguf"
+    if table.missing or not (gguf or PLAIN.issuperset(table.bytes_by_format)):
+        return ()
+    stored = [one for one in table.tensors if not any(name in one.name for name in NO_WEIGHTS)]
+    try:
+        counted = parameters(Scenario(model=model))
+    except NotCovered:
+        return ()
+    held = sum(one.elements for one in stored)
+    beside = 0 if not gguf else sum(counted.by_part.get(part, 0) for part in ("vision", "audio"))
+    if held == counted.total - beside:
+        return ()
+    template = QT_TRANSLATE_NOOP(
+        "messages", "The files hold {held} weights; as it is described the model has {counted}."
+    )
+    return (Message(template, {"held": held, "counted": counted.total - beside}),)
 
 
 def _model_name(config: Path) -> str:

@@ -1,4 +1,5 @@
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
@@ -72,3 +73,12 @@ def test_a_long_sentence_takes_the_height_it_needs_and_no_scroll_bar(inside: Int
     assert inside.notices.height() > low
     QApplication.processEvents()
     assert not scroll.verticalScrollBar().isVisible()
+
+
+def test_message_and_details_can_be_copied(qtbot: QtBot) -> None:
+    made = bar(qtbot)
+    made.show_notice(Notice(Message("Open."), details=(Message("Understood: a"), Message("Ignored: b"))))
+    assert not made._copy.isVisible()
+    made._details_button.setChecked(True)
+    QTest.mouseClick(made._copy, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == "Open.\nUnderstood: a\nIgnored: b\n"

@@ -162,3 +162,28 @@ def test_an_unknown_device_needs_its_memory(catalog: Catalog) -> None:
         with_device(scenario, {"device.name": "my own card"}, catalog)
     given = {"device.name": "my own card", "device.memory_bytes": 24 * 2**30}
     assert with_device(scenario, given, catalog) == scenario
+
+
+def test_a_report_says_what_was_understood_assumed_and_ignored(tmp_path: Path, catalog: Catalog) -> None:
+    folder = model_folder(tmp_path / "m")
+    config = {**LLAMA, "unheard_of": 3}
+    del config["tie_word_embeddings"]
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    found = opened(str(folder), catalog)
+    lines = [message.text for message in found.report]
+    assert lines[0].startswith("Understood: ")
+    assert "hidden_size" in lines[0]
+    assert lines[1] == "Assumed:"
+    assert any(line.startswith("tie_word_embeddings is not stated") for line in lines)
+    assert lines[-1] == "Ignored, because nothing here reads it: unheard_of"
+    assert found.assumptions[-1].text == lines[-1]
+
+
+def test_files_that_hold_other_weights_than_described_are_told(tmp_path: Path, catalog: Catalog) -> None:
+    folder = model_folder(tmp_path / "m")
+    write_shards(folder, llama(32, 4096, 11008, 4096, 32000), 2)
+    assert not any("hold" in message.text for message in opened(str(folder), catalog).assumed)
+    write_shards(folder, llama(31, 4096, 11008, 4096, 32000), 2)
+    told = next(message.text for message in opened(str(folder), catalog).assumed if "hold" in message.text)
+    assert "6,738,415,616" in told
+    assert "6,536,032,256" in told
