@@ -29,6 +29,7 @@ from memgui.planning.compare import Comparison, compare
 _TOP = 44
 _WIDE = 660
 """From this width on (13 px body) the inputs stand beside the figures."""
+_TABLE = 760
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
@@ -323,7 +324,8 @@ class ComparePage(QWidget):
         self.table.setVisible(shown)
         self.inputs.setVisible(shown)
         wide = width >= look.px(_WIDE)
-        left = round(width * (0.58 if self._column else 0.66)) if wide else width
+        # Names and figures of a row stay near each other however wide the window is.
+        left = min(round(width * 0.58), look.px(_TABLE)) if wide else width
         self.table.resize(left, self.table.height())
         self.table.setGeometry(0, y, left, self.table.sizeHint().height())
         beside = (left + 1, y) if wide else (0, y + self.table.height() + look.px(12))

@@ -46,6 +46,8 @@ class WaysList(QListView):
         self._under = -1
         self._on_button = False
         self._pressed = -1
+        self.touched = False
+        """Whether the person chose the current row, and not the order of the rows."""
         self.setModel(model)
         self.setItemDelegate(_Rows(self))
         self.setUniformItemSizes(True)
@@ -128,6 +130,7 @@ class WaysList(QListView):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._ring = False
+        self.touched = True
         self._point(event.position().toPoint())
         if event.button() is Qt.MouseButton.LeftButton and self._on_button:
             self._pressed = self._under
@@ -150,7 +153,7 @@ class WaysList(QListView):
         self.mousePressEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        self._ring = True
+        self._ring = self.touched = True
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
             self._apply(self.currentIndex())
         else:

@@ -102,9 +102,11 @@ class WaysPage(QWidget):
         base = self._ways.estimate if self._ways is not None else None
         words = QtWords(Numbers.of(self._view.view))
         self.model.show(self._kept(self.filter.value()), base, words)
-        row = self.model.row_of(line.way.key) if line is not None else -1
+        row = self.model.row_of(line.way.key) if line is not None and self.list.touched else -1
         if row >= 0:
             self.list.verticalScrollBar().setValue(scrolled)
+        else:
+            self.list.touched = False
         self.list.choose(max(0, row))
         self.list.setVisible(self.model.rowCount() > 0)
         self._place()

@@ -125,8 +125,18 @@ def test_filters_count_and_keep_their_kind(inside: Interior, qtbot: QtBot) -> No
 
 def test_the_chosen_way_stays_chosen(inside: Interior, qtbot: QtBot) -> None:
     page = show(inside, LONG, qtbot)
+    document = inside.context.document
     key = page.model.lines[3].way.key
-    page.list.choose(3)
+    document.edit("training.sequence_length", 4000)
+    qtbot.waitUntil(lambda: inside.answers.ways.is_current, timeout=20_000)
+    assert page.list.currentIndex().row() == 0, "nobody chose one yet"
+    row = page.model.row_of(key)
+    assert row > 0
+    rows = page.list
+    place = rows.visualRect(page.model.index(row)).topLeft() + QPoint(60, 20)
+    QTest.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    document.edit("training.sequence_length", 4001)
+    qtbot.waitUntil(lambda: inside.answers.ways.is_current, timeout=20_000)
     inside.context.view.change(units="GB")
     line = page.model.line_at(page.list.currentIndex())
     assert line is not None
