@@ -251,8 +251,11 @@ class WhatIf(QObject):
     def _heat_map(self, scenario: Scenario, ask: Asker) -> Grid:
         plan = self._plan
         xs = _cells(scenario, plan.path, plan.low, plan.high, plan.columns, plan.scale)
+        field = BY_PATH[plan.against]
         low, high = _range(scenario, plan.against)
-        whole = BY_PATH[plan.against].kind in WHOLE
+        whole = field.kind in WHOLE
+        if field.kind is Kind.COUNT:  # room for more than is usual shows more
+            high = min(max(high, low + plan.rows - 1), high if field.maximum is None else field.maximum)
         ys = _cells(scenario, plan.against, low, high, plan.rows, Scale.LOG if whole else Scale.LINEAR)
         return heat_map(scenario, plan.path, xs, plan.against, ys, ask)
 

@@ -75,6 +75,7 @@ class Controls(QWidget):
         made.setAccessibleName(name)
         made.setToolTip(name)
         made.setMinimumContentsLength(letters)
+        made.setMaximumWidth(Look.of(self).px(200))
         return made
 
     def _box(self, path: str, name: str) -> NumberBox:

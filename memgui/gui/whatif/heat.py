@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QPixmap,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
@@ -25,7 +26,7 @@ from memgui.gui.controls.frames import by_keyboard
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import hatch_brush, mixed
 from memgui.gui.texts import field_text, issue_text
-from memgui.gui.theme import Look, Role
+from memgui.gui.theme import THEME_EVENTS, Look, Role
 from memgui.gui.verdict.bar import DIMMED
 from memgui.gui.whatif.values import axis_title, axis_value, value_text
 from memgui.planning.grid import Cell, Grid
@@ -58,6 +59,7 @@ class HeatMap(QWidget):
         self._at: tuple[int, int] | None = None
         self._hover: tuple[int, int] | None = None
         self._ring = False
+        self._picture: QPixmap | None = None
         self.stale = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -72,6 +74,11 @@ class HeatMap(QWidget):
         ):
             self._at = None
         self._hover = None
+        self.repaint_all()
+
+    def repaint_all(self) -> None:
+        """Throw the kept picture away."""
+        self._picture = None
         self.update()
 
     def show_present(self, x: object, y: object) -> None:
@@ -225,6 +232,7 @@ class HeatMap(QWidget):
         area = self._area(look)
         columns = min(max(int(area.width() // look.px(CELL[0])), 3), 40)
         rows = min(max(int(area.height() // look.px(CELL[1])), 3), 40)
+        self._picture = None
         self.room.emit(columns, rows)
         super().resizeEvent(event)
 
@@ -235,18 +243,14 @@ class HeatMap(QWidget):
         columns, rows = self._shape()
         if grid is None or not columns or not rows:
             return
-        look, numbers = Look.of(self), Numbers.of(self._view.view)
+        look, ratio = Look.of(self), self.devicePixelRatioF()
+        if self._picture is None or self._picture.devicePixelRatio() != ratio:
+            self._picture = self._painted(look, ratio)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self.stale:
             painter.setOpacity(DIMMED)
-        known = [cell for row in grid.rows for cell in row if cell.fits]
-        least = min((cell.peak_bytes for cell in known), default=0)
-        for row in range(rows):
-            for column in range(columns):
-                self._paint_cell(painter, look, numbers, (column, row), least)
-        self._paint_boundary(painter, look)
-        self._paint_axes(painter, look, numbers)
+        painter.drawPixmap(0, 0, self._picture)
         marks = ((self._present_cell(), look.colours.accent), (self._hover, look.colours.secondary))
         ring = self._at if self._ring and self.hasFocus() else None
         for at, colour in (*marks, (ring, look.colours.text)):
@@ -254,6 +258,36 @@ class HeatMap(QWidget):
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.setPen(QPen(colour, 2))
                 painter.drawRoundedRect(self.cell_rect(*at).adjusted(2, 2, -2, -2), look.px(3), look.px(3))
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() in THEME_EVENTS:
+            self.repaint_all()
+        super().changeEvent(event)
+
+    def _painted(self, look: Look, ratio: float) -> QPixmap:
+        """Cells, boundary and axes, whatever is marked among them."""
+        picture = QPixmap(round(self.width() * ratio), round(self.height() * ratio))
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(look.colours.base)
+        painter = QPainter(picture)
+        try:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self._paint_grid(painter, look)
+        finally:
+            painter.end()
+        return picture
+
+    def _paint_grid(self, painter: QPainter, look: Look) -> None:
+        grid, numbers = self._grid, Numbers.of(self._view.view)
+        columns, rows = self._shape()
+        assert grid is not None
+        known = [cell for row in grid.rows for cell in row if cell.fits]
+        least = min((cell.peak_bytes for cell in known), default=0)
+        for row in range(rows):
+            for column in range(columns):
+                self._paint_cell(painter, look, numbers, (column, row), least)
+        self._paint_boundary(painter, look)
+        self._paint_axes(painter, look, numbers)
 
     def _paint_cell(
         self, painter: QPainter, look: Look, numbers: Numbers, at: tuple[int, int], least: int
@@ -304,11 +338,9 @@ class HeatMap(QWidget):
         assert grid is not None
         colours = look.colours
         painter.setFont(look.font(Role.CAPTION))
-        present = self._present_cell()
         for axis, (path, values) in enumerate(((grid.x_path, grid.xs), (grid.y_path, grid.ys))):
             for index, value in enumerate(values):
-                here = present is not None and present[axis] == index
-                painter.setPen(colours.text if here else colours.secondary)
+                painter.setPen(colours.secondary)
                 text = axis_value(path, value, numbers)
                 if axis == 0:
                     cell = self.cell_rect(index, 0)

@@ -126,7 +126,6 @@ class WhatIfPage(QWidget):
             if picture.stale != result.stale:
                 picture.stale = result.stale
                 picture.update()
-        self.controls.fill()
         self._show_present()
 
     def _show_present(self) -> None:
@@ -145,6 +144,7 @@ class WhatIfPage(QWidget):
         if swept is None:
             return  # the last picture stays, dimmed
         self._swept = swept
+        self.controls.fill()  # other fields may apply now
         self._show_present()
         self.chart.show_sweep(swept)
         self.table.show_sweep(swept)
@@ -186,7 +186,7 @@ class WhatIfPage(QWidget):
     def _redraw(self, _: object = None) -> None:
         self.chart.repaint_all()
         self.table.show_sweep(self._swept)
-        self.heat.update()
+        self.heat.repaint_all()
         self.largest.update()
         self._title()
 

@@ -93,7 +93,8 @@ class Tags:
             wide = first + plain.horizontalAdvance(figure) + look.px(12)
             for top in (y - high - 2, y + 2):
                 rect = QRectF(sheet.across.left + look.px(6), top, wide, high)
-                if top >= sheet.axis.top - look.px(16) and not self._is_taken(rect):
+                inside = sheet.axis.top - look.px(16) <= top <= sheet.axis.bottom - high
+                if inside and not self._is_taken(rect):
                     break
             else:
                 continue
