@@ -134,7 +134,13 @@ def qwen3_moe(c: Config) -> Fields:
 
 
 def first_dense(c: Config, layers: int, dense: int) -> Fields:
-    """The first ``dense`` layers have no experts; beyond them each ``moe_layer_freq``-th has."""
+    """The first ``dense`` layers have no experts; beyond them each ``moe_layer_freq``-th has.
+
+    Newer files name the kind of each layer instead (``mlp_layer_types``).
+    """
+    named = stated_layers(c, "mlp_layer_types", layers, kinds={"dense": "dense", "sparse": "sparse"})
+    if named:
+        return feed_forwards([kind == "sparse" for kind in named])
     frequency = c.count("moe_layer_freq", default=1) or 1
     return feed_forwards([i >= dense and i % frequency == 0 for i in range(layers)])
 
@@ -148,7 +154,7 @@ def glm4_moe(c: Config) -> Fields:
         **fields,
         **experts(c),
         **shared_experts(c.count("n_shared_experts"), width),
-        **first_dense(c, fields["num_hidden_layers"], c.count("first_k_dense_replace")),
+        **first_dense(c, fields["num_hidden_layers"], c.count("first_k_dense_replace", default=0)),
         **rotary(c, fields["head_dim"], 0.5),
         "rotary_style": "part",
         "attention_output_bias": False,

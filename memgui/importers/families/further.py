@@ -73,9 +73,13 @@ def gemma4(c: Config) -> Fields:
     kinds = _layer_kinds(c, fields)
     hidden, heads, head = fields["hidden_size"], fields["num_attention_heads"], fields["head_dim"]
     keys = fields["num_key_value_heads"]
-    wide = c.count_or_none("global_head_dim") or head
+    newer = c.within("per_layer_config")  # what full attention has, by layer, in newer files
+    first = newer.within(next(iter(newer.stated.value), ""))
+    wide = c.count_or_none("global_head_dim") or first.count("head_dim", default=head)
     same = c.flag("attention_k_eq_v", default=False)
-    few = (c.count_or_none("num_global_key_value_heads") if same else None) or keys
+    few = (c.count_or_none("num_global_key_value_heads") if same else None) or first.count(
+        "num_key_value_heads", default=keys
+    )
     shared = min(c.count("num_kv_shared_layers", default=0), len(kinds))
     more = 0
     for index, kind in enumerate(kinds):
@@ -261,10 +265,14 @@ def mimo_v2(c: Config) -> Fields:
     fields = llama(c.with_default("head_dim", 192))
     layers, hidden, heads = fields["num_hidden_layers"], fields["hidden_size"], fields["num_attention_heads"]
     both = fields["head_dim"] + c.count("v_head_dim", default=fields["head_dim"])
-    windows = c.counts("hybrid_layer_pattern")[:layers] or (0,) * layers
-    sparse = c.counts("moe_layer_freq")[:layers] or (1,) * layers
-    more = max(c.count("swa_num_key_value_heads", default=4) - fields["num_key_value_heads"], 0)
-    sinks = c.flag("add_swa_attention_sink_bias", default=False)
+    named = stated_layers(c, "layer_types", layers)
+    windows = tuple(int(kind == "sliding_attention") for kind in named)
+    windows = windows or c.counts("hybrid_layer_pattern")[:layers] or (0,) * layers
+    kinds = stated_layers(c, "mlp_layer_types", layers, kinds={"dense": "dense", "sparse": "sparse"})
+    sparse = tuple(int(kind == "sparse") for kind in kinds)
+    sparse = sparse or c.counts("moe_layer_freq")[:layers] or (1,) * layers
+    more = max(c.count("swa_num_key_value_heads", default=8) - fields["num_key_value_heads"], 0)
+    sinks = c.flag("add_swa_attention_sink_bias", default=True)
     found = (
         [Weights("attention.more_keys", sum(windows), (more * both, hidden))] if more and any(windows) else []
     )
@@ -282,6 +290,14 @@ def mimo_v2(c: Config) -> Fields:
         "head_dim": both // 2,
         **_beside(*found),
     }
+
+
+COMPRESSED = {
+    "sliding_attention": "0",
+    "compressed_sparse_attention": "4",
+    "heavily_compressed_attention": "128",
+}
+"""How many tokens become one, by the names newer files give the layers."""
 
 
 @family("deepseek_v4")
@@ -304,7 +320,8 @@ def deepseek_v4(c: Config) -> Fields:
     described = rank * (hidden + 1 + heads * head) + hidden * (latent + rotated + heads * value)
     described += latent * heads * (head - rotated + value) + latent
     more = layers * (real - described) + streams**2 * hidden + streams + 1
-    ratios = c.counts("compress_ratios")[:layers]
+    named = stated_layers(c, "layer_types", layers, kinds=COMPRESSED)
+    ratios = c.counts("compress_ratios")[:layers] or tuple(int(kind) for kind in named)
     wide, many = c.count("index_head_dim", default=128), c.count("index_n_heads", default=64)
     for ratio in ratios:
         if 0 < ratio <= 4:  # overlapping windows, and an indexer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.importers.config_reader import Config
-from memgui.importers.families.experts import qwen3_moe
+from memgui.importers.families.experts import cast_back, sparse_by_step
 from memgui.importers.families.llama import llama
 from memgui.importers.families.parts import (
     ATTENTION,
@@ -186,9 +186,15 @@ def qwen3_5(c: Config) -> Fields:
 @family("qwen3_next")
 def qwen3_next(c: Config) -> Fields:
     """Routed experts and a gated shared one."""
-    fields = qwen3_moe(c)
-    shared = shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True)
-    return {**fields, **shared, **_delta_net(c, fields)}
+    fields = llama(c)
+    return {
+        **fields,
+        **experts(c),
+        **cast_back(c),
+        **sparse_by_step(c, fields["num_hidden_layers"]),
+        **shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True),
+        **_delta_net(c, fields),
+    }
 
 
 @family("qwen3_5_moe_text")

@@ -38,7 +38,7 @@ def deepseek_v2(c: Config) -> Fields:
         **latent,
         **experts(c),
         **shared_experts(number, c.count("moe_intermediate_size")),
-        **first_dense(c, fields["num_hidden_layers"], c.count("first_k_dense_replace")),
+        **first_dense(c, fields["num_hidden_layers"], c.count("first_k_dense_replace", default=0)),
         "rotary_style": "complex",
         "router_in_fp32": True,
         "routed_scaling": True,

@@ -1,0 +1,180 @@
+"""Families that are another one under a new name, or but for a flag or two."""
+
+from __future__ import annotations
+
+from memgui.importers.config_reader import Config
+from memgui.importers.families.encoder import bert
+from memgui.importers.families.experts import by_sigmoids, first_dense, glm4_moe, granitemoe, olmoe, qwen3_moe
+from memgui.importers.families.gpt import BIASES, gpt2, gptj, opt, with_layer_norm
+from memgui.importers.families.latent import deepseek_v3, latent_attention
+from memgui.importers.families.llama import llama, olmo2, qwen3
+from memgui.importers.families.parts import activation, experts, mixers, rotary, shared_experts, stated_layers
+from memgui.importers.families.registry import Fields, family
+
+
+@family("ernie4_5", "helium", "internlm3", "iquestcoder", "exaone")
+def another_llama(c: Config) -> Fields:
+    """Llama, under their own names."""
+    return llama(c)
+
+
+@family("cwm")
+def cwm(c: Config) -> Fields:
+    """Llama 3 with a window in three of four layers."""
+    fields = llama(c)
+    kinds = stated_layers(c, "layer_types", fields["num_hidden_layers"])
+    return {**fields, **mixers(kinds), "sliding_window": c.count_or_none("sliding_window")}
+
+
+@family("arcee", "jais2", "nemotron")
+def without_gate(c: Config) -> Fields:
+    """Llama whose feed-forward is squared ReLU without a gate; Jais 2 and Nemotron have LayerNorms."""
+    fields = {**llama(c), "gated_mlp": False, "hidden_act": activation(c, "relu2")}
+    if c.model_type == "arcee":
+        return fields
+    part = rotary(c, fields["head_dim"], 0.5) if c.model_type == "nemotron" else {}
+    return {
+        **fields,
+        **part,
+        "norm": "layer_norm",
+        "tie_word_embeddings": c.flag("tie_word_embeddings", default=False),
+    }
+
+
+@family("seed_oss")
+def seed_oss(c: Config) -> Fields:
+    """Llama with biases on query, key and value; the output projection's has a switch of its own."""
+    return {**llama(c), "attention_output_bias": c.flag("attention_out_bias", default=False)}
+
+
+@family("hunyuan_v1_dense")
+def hunyuan(c: Config) -> Fields:
+    """Llama with norms on each query and key head."""
+    return {**llama(c), "qk_norm": "head"}
+
+
+@family("hunyuan_v1_moe")
+def hunyuan_moe(c: Config) -> Fields:
+    """The same with experts of ``intermediate_size`` and shared ones."""
+    fields = hunyuan(c)
+    width = fields["intermediate_size"]
+    return {**fields, **experts(c, width), **shared_experts(1, width)}
+
+
+@family("granitemoeshared")
+def granitemoeshared(c: Config) -> Fields:
+    """Granite's experts, and one that every token goes through."""
+    return {**granitemoe(c), **shared_experts(1, c.count("shared_intermediate_size", default=0))}
+
+
+@family("flex_olmo")
+def flex_olmo(c: Config) -> Fields:
+    """OLMo 2 with OLMoE's experts."""
+    fields = olmo2(c)
+    return {**olmoe(c), "norm_placement": fields["norm_placement"], "norm": fields["norm"]}
+
+
+@family("mellum")
+def mellum(c: Config) -> Fields:
+    """Qwen 3's experts."""
+    return qwen3_moe(c)
+
+
+@family("dots1", "solar_open")
+def dots1(c: Config) -> Fields:
+    """GLM 4.5's experts; dots.llm1 has norms on each query and key head."""
+    fields = glm4_moe(c)
+    return {
+        **fields,
+        "rotary_dim": rotary(c, fields["head_dim"], 1.0).get("rotary_dim"),
+        "qk_norm": "head" if c.model_type == "dots1" else "none",
+    }
+
+
+@family("glm4_moe_lite", "sarvam_mla", "youtu")
+def another_deepseek(c: Config) -> Fields:
+    """DeepSeek-V3; Youtu has no experts."""
+    if c.model_type != "youtu":
+        return deepseek_v3(c)
+    latent = latent_attention(c)
+    return {**llama(c.with_default("head_dim", latent["head_dim"])), **latent}
+
+
+@family("ernie4_5_moe")
+def ernie_moe(c: Config) -> Fields:
+    """Llama's attention, DeepSeek's experts: the first layers dense, some shared."""
+    fields = llama(c)
+    width = c.count("moe_intermediate_size")
+    plan = first_dense(c, fields["num_hidden_layers"], c.count("moe_layer_start_index", default=1))
+    number = c.count("num_experts")
+    sparse = fields["num_hidden_layers"] - plan.get("mlp_layer_types", ()).count("dense")
+    return {
+        **fields,
+        **experts(c),
+        "other_weights": (f"router.balance:{sparse}x{number}",) if sparse and number else (),
+        **shared_experts(c.count("moe_num_shared_experts", default=0), width),
+        **plan,
+        **by_sigmoids(c),
+        "router_scoring": "softmax",
+    }
+
+
+@family("codegen")
+def codegen(c: Config) -> Fields:
+    """GPT-J with one projection for query, key and value."""
+    return {**gptj(c), "fused_qkv": True}
+
+
+@family("openai-gpt")
+def gpt1(c: Config) -> Fields:
+    """GPT-2 with norms after each sum."""
+    return {**gpt2(c), "norm_placement": "post", "final_norm": False}
+
+
+@family("biogpt")
+def biogpt(c: Config) -> Fields:
+    """OPT with a factor on its embeddings."""
+    c = c.renamed("embedding_size", "hidden_size")
+    return {
+        **opt(c.with_default("word_embed_proj_dim", c.count("hidden_size"))),
+        **BIASES,
+        "embedding_scaling": "number",
+    }
+
+
+@family("persimmon")
+def persimmon(c: Config) -> Fields:
+    """LayerNorms, a squared ReLU, norms with biases on heads, half of each head rotated."""
+    fields = with_layer_norm(c)
+    normed = c.flag("qk_layernorm", default=True)
+    return {
+        **fields,
+        **rotary(c, fields["head_dim"], 0.5),
+        **({"qk_norm": "head", "qk_norm_bias": True} if normed else {}),
+        "fused_qkv": True,
+    }
+
+
+@family("ernie", "megatron-bert", "data2vec-text", "ibert", "xlm-roberta-xl", "roberta-prelayernorm")
+def another_bert(c: Config) -> Fields:
+    """BERT; the later three have norms before each half and one behind the last layer."""
+    fields = bert(c)
+    if c.model_type in ("roberta-prelayernorm", "xlm-roberta-xl", "megatron-bert"):
+        fields |= {
+            "norm_placement": "pre",
+            "final_norm": True,
+            "embedding_norm": c.model_type == "roberta-prelayernorm",
+        }
+    return fields
+
+
+@family("apertus")
+def apertus(c: Config) -> Fields:
+    """Llama with norms on heads and an activation without gate that has two weights of its own."""
+    fields = qwen3(c)
+    return {
+        **fields,
+        "gated_mlp": False,
+        "hidden_act": activation(c, "relu2"),
+        "other_weights": (f"mlp.activation:{2 * fields['num_hidden_layers']}x1",),
+    }
