@@ -86,10 +86,10 @@ def _order(name: str) -> tuple[int, str]:
     """Layers first, then batch and sequence, then the rest by name."""
     if name.startswith("L"):
         return 0, name
-    return (["b", "s", "s1", "s16", "s32", "t", "tw"].index(name) + 1, name) if name in _OPEN else (9, name)
+    return (_OPEN.index(name) + 1, name) if name in _OPEN else (len(_OPEN) + 1, name)
 
 
-_OPEN = frozenset(["b", "s", "s1", "s16", "s32", "t", "tw"])
+_OPEN = ("b", "s", "s1", "s8", "s32", "cc", "cn", "u", "u8", "u32", "t", "tw")
 
 
 def _mentions(text: str, name: str) -> bool:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch
+from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, Thing
 from memgui.estimator.saved import Saved
 from memgui.estimator.tape import (
     ALIAS,
@@ -125,7 +125,7 @@ class Back:
     """A block's backward: ``start`` is its output's gradient, ``finish`` its input's, if there is one.
 
     ``left`` are the gradients it leaves on its weights and in autograd's buffers, ``taken`` those
-    that waited for it and are gone.
+    that waited for it and are gone.  After the first ``unaided`` events it wants something saved.
     """
 
     __slots__ = (
@@ -138,6 +138,7 @@ class Back:
         "start_group",
         "taken",
         "taken_group",
+        "unaided",
     )
 
     def __init__(self, start: Gradient) -> None:
@@ -146,6 +147,7 @@ class Back:
         self.finish: Gradient | None = None
         self.left: list[Gradient] = []
         self.taken: list[Gradient] = []
+        self.unaided = -1
 
     def close(self, finish: Gradient | None) -> None:
         """The walk is over: nothing more is added."""
@@ -154,6 +156,16 @@ class Back:
         self.finish_group = Group((finish,) if finish is not None else ())
         self.left_group = Group(self.left)
         self.taken_group = Group(self.taken)
+
+    def early(self) -> tuple[Group, Group]:
+        """What is born, and what has died, before anything saved is wanted."""
+        count: dict[Thing, int] = {}
+        events = self.events
+        for thing, coefficient in zip(events.things[: self.unaided], events.coefficients, strict=False):
+            if coefficient:
+                count[thing] = count.get(thing, 0) + (1 if coefficient > 0 else -1)
+        born = Group(thing for thing, times in count.items() if times > 0)
+        return born, Group(thing for thing, times in count.items() if times < 0)
 
 
 def backward(
@@ -192,6 +204,8 @@ def backward(
         arrived = [grads.pop(tensor) for tensor in op.outs if tensor in grads]
         if not arrived:
             continue
+        if op.saves and back.unaided < 0:
+            back.unaided = len(events.things)
         held.compute_again(events, op)
         scratch = Scratch(op.outs[0], op.back_extra) if op.back_extra is not None else None
         if scratch is not None:

@@ -5,7 +5,7 @@ As in :mod:`memgui.estimator.operators` each function records what one operator 
 
 from __future__ import annotations
 
-from memgui.estimator.operators import FP32, cast, weight
+from memgui.estimator.operators import FP32, cast, clone, matmul, weight
 from memgui.estimator.tape import NEW, Back, Dims, Parameter, Tape, Tensor
 
 
@@ -39,6 +39,44 @@ def gather(t: Tape, x: Tensor, at: Tensor, name: str, dims: Dims) -> Tensor:
     """``torch.gather``: saves the index and, for its shape, what it takes from."""
     out = t.tensor(name, dims, x.width, x.grad)
     return t.record("gather", (x, at), out, (x, at), ((x, NEW),))
+
+
+def padded(t: Tape, x: Tensor, dims: Dims) -> Tensor:
+    """``F.pad`` along the tokens: always a copy, and so is its gradient."""
+    out = t.tensor(x.name, dims, x.width, x.grad)
+    return t.record("constant_pad_nd", (x,), out, (), ((x, NEW),))
+
+
+def cumulative(t: Tape, x: Tensor, name: str, dims: Dims) -> Tensor:
+    """``torch.cumsum``, in fp32 under autocast; its backward turns the gradient round twice."""
+    x = cast(t, x, FP32) if t.autocast else x
+    out = t.tensor(name, dims, x.width, x.grad)
+    return t.record("cumsum", (x,), out, (), ((x, NEW),), None, (2 * out.coefficient, out.monomial))
+
+
+def contraction(
+    t: Tape,
+    a: Tensor,
+    b: Tensor,
+    name: str,
+    dims: Dims,
+    *,
+    copies: bool | tuple[bool, bool],
+    turned: bool,
+) -> Tensor:
+    """``torch.einsum`` of two tensors: a batched product, which wants its operands in order.
+
+    ``copies``: (each of) these are put in order first; ``turned``: the gradient of the result is.
+    """
+    first, second = copies if isinstance(copies, tuple) else (copies, copies)
+    a = clone(t, a) if first else a
+    b = clone(t, b) if second else b
+    y = matmul(t, a, b, name, dims)
+    if not turned:
+        return y
+    out = t.view(y, name, dims)
+    t.run("permute", (y,), (out,), (), ((y, NEW),) if y.grad else ())
+    return out
 
 
 def softplus(t: Tape, x: Tensor) -> Tensor:

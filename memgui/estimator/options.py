@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from memgui.estimator.symbols import chunk_tokens
 from memgui.spec.scenario import Lora, Scenario
 
 WIDTHS = {"fp32": 4, "bf16": 2, "fp16": 2}
@@ -89,6 +90,10 @@ class Options(NamedTuple):
     """before the first pass, and attention is PyTorch's composite path, as gpt-fast has it"""
     activation_dropout: bool = False
     final_dropout: bool = False
+    one_chunk: bool = False
+    """a recurrence takes the whole sequence at once"""
+    whole_chunks: bool = False
+    """the sequence fills the last chunk of a recurrence"""
     recomputed: tuple[str, ...] = ()
     """the stretches of a layer that are computed again"""
     checkpoint_every: int = 1
@@ -121,6 +126,7 @@ def options(scenario: Scenario) -> Options:
     window = model.sliding_window or model.attention_chunk_size
     if window is not None and not model.is_decoder:
         window //= 2  # half of it lies ahead
+    chunk = chunk_tokens(model)
     if scenario.task == "training":
         training = scenario.training
         mixed = training.precision == "bf16_mixed"
@@ -151,6 +157,8 @@ def options(scenario: Scenario) -> Options:
             half=half,
             masked=training.padding_mask,
             one_sequence=training.micro_batch_size == 1,
+            one_chunk=training.sequence_length <= chunk,
+            whole_chunks=not training.sequence_length % chunk,
             windowed=window is not None and training.sequence_length >= window,
             checkpointing=training.activation_checkpointing,
             recomputed=training.recompute_modules if training.activation_checkpointing == "selective" else (),
@@ -187,6 +195,8 @@ def options(scenario: Scenario) -> Options:
         half="fp16" if "fp16" in (inference.weight_format, inference.kv_cache_format) else "bf16",
         masked=False,
         one_sequence=inference.batch_size == 1,
+        one_chunk=inference.prompt_tokens <= chunk,
+        whole_chunks=not inference.prompt_tokens % chunk,
         windowed=window is not None and inference.prompt_tokens >= window,
         checkpointing="none",
         cache=True,

@@ -37,6 +37,12 @@ MODEL: dict[str, tuple[str, str | None]] = {
     "v": (QT_TRANSLATE_NOOP("symbols", "virtual tokens"), "training.virtual_tokens"),
     "D": (QT_TRANSLATE_NOOP("symbols", "Mamba width"), "model.mamba_d_ssm"),
     "N": (QT_TRANSLATE_NOOP("symbols", "state size"), "model.mamba_d_state"),
+    "mh": (QT_TRANSLATE_NOOP("symbols", "Mamba heads"), "model.mamba_n_heads"),
+    "md": (QT_TRANSLATE_NOOP("symbols", "Mamba head size"), "model.mamba_d_head"),
+    "mn": (QT_TRANSLATE_NOOP("symbols", "state size of all Mamba groups"), None),
+    "mc": (QT_TRANSLATE_NOOP("symbols", "width of Mamba's convolution"), None),
+    "mi": (QT_TRANSLATE_NOOP("symbols", "width of Mamba's projection"), None),
+    "Q": (QT_TRANSLATE_NOOP("symbols", "tokens of a chunk"), None),
     "K": (QT_TRANSLATE_NOOP("symbols", "tokens of the short convolution"), None),
     "A": (QT_TRANSLATE_NOOP("symbols", "longest source"), "model.max_source_positions"),
 }
@@ -75,9 +81,29 @@ def model_values(model: ModelSpec, rank: int, virtual: int) -> dict[str, int]:
         "v": virtual,
         "D": model.mamba_d_ssm,
         "N": model.mamba_d_state,
+        **_state_space(model),
+        "Q": chunk_tokens(model),
         "K": convolution_tokens(model),
         "A": model.max_source_positions,
     }
+
+
+def _state_space(model: ModelSpec) -> dict[str, int]:
+    maps = model.mamba_n_groups * model.mamba_d_state
+    convolved = model.mamba_d_ssm + 2 * maps
+    heads = model.mamba_n_heads
+    return {
+        "mh": heads,
+        "md": model.mamba_d_head,
+        "mn": maps,
+        "mc": convolved,
+        "mi": model.mamba_d_ssm + convolved + heads,
+    }
+
+
+def chunk_tokens(model: ModelSpec) -> int:
+    """Tokens that recurrences work on together."""
+    return model.mamba_chunk_size or 1
 
 
 def window(model: ModelSpec) -> int:
@@ -139,10 +165,10 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         lambda s: -(-_length(s) // 128),
     ),
     "u": (QT_TRANSLATE_NOOP("symbols", "target length"), "training.target_length", target_tokens),
-    "u16": (
-        QT_TRANSLATE_NOOP("symbols", "target length rounded up to 16"),
+    "u8": (
+        QT_TRANSLATE_NOOP("symbols", "target length rounded up to 8"),
         None,
-        lambda s: -(-target_tokens(s) // 16) * 16,
+        lambda s: -(-target_tokens(s) // 8) * 8,
     ),
     "u32": (
         QT_TRANSLATE_NOOP("symbols", "target length rounded up to 32"),
@@ -159,10 +185,16 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: _length(s) + convolution_tokens(s.model) - 1,
     ),
-    "s16": (
-        QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 16"),
+    "cc": (QT_TRANSLATE_NOOP("symbols", "chunks"), None, lambda s: -(-_length(s) // chunk_tokens(s.model))),
+    "cn": (
+        QT_TRANSLATE_NOOP("symbols", "chunks plus one"),
         None,
-        lambda s: -(-_length(s) // 16) * 16,
+        lambda s: -(-_length(s) // chunk_tokens(s.model)) + 1,
+    ),
+    "s8": (
+        QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 8"),
+        None,
+        lambda s: -(-_length(s) // 8) * 8,
     ),
     "it": (
         QT_TRANSLATE_NOOP("symbols", "tokens that the indexer chooses"),
@@ -186,10 +218,10 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         "inference.decoder_prompt_tokens",
         start_tokens,
     ),
-    "u16": (
-        QT_TRANSLATE_NOOP("symbols", "tokens that the decoder begins with, rounded up to 16"),
+    "u8": (
+        QT_TRANSLATE_NOOP("symbols", "tokens that the decoder begins with, rounded up to 8"),
         None,
-        lambda s: -(-start_tokens(s) // 16) * 16,
+        lambda s: -(-start_tokens(s) // 8) * 8,
     ),
     "u32": (
         QT_TRANSLATE_NOOP("symbols", "tokens that the decoder begins with, rounded up to 32"),
@@ -226,10 +258,20 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         "inference.prompt_tokens",
         lambda s: s.inference.prompt_tokens,
     ),
-    "s16": (
-        QT_TRANSLATE_NOOP("symbols", "prompt tokens rounded up to 16"),
+    "cc": (
+        QT_TRANSLATE_NOOP("symbols", "chunks"),
         None,
-        lambda s: -(-s.inference.prompt_tokens // 16) * 16,
+        lambda s: -(-s.inference.prompt_tokens // chunk_tokens(s.model)),
+    ),
+    "cn": (
+        QT_TRANSLATE_NOOP("symbols", "chunks plus one"),
+        None,
+        lambda s: -(-s.inference.prompt_tokens // chunk_tokens(s.model)) + 1,
+    ),
+    "s8": (
+        QT_TRANSLATE_NOOP("symbols", "prompt tokens rounded up to 8"),
+        None,
+        lambda s: -(-s.inference.prompt_tokens // 8) * 8,
     ),
     "it": (
         QT_TRANSLATE_NOOP("symbols", "tokens that the indexer chooses"),

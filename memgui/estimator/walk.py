@@ -345,7 +345,7 @@ class Walk(Generic[N]):
             rel = m.add(rel, m.group(first.input, first.sort_input))
         rel = m.add(rel, m.group(self._back(kind, roles, last).start_group, self._sort_back(last)))
         if kind.recomputed:
-            rel = yield from self._again(kind, rel)
+            rel = yield from self._again(kind, roles, rel)
         for block in reversed(blocks):
             back = self._back(kind, roles, block)
             sort = self._sort_again(kind, block) if kind.recomputed else self._sort_back(block)
@@ -355,10 +355,14 @@ class Walk(Generic[N]):
             rel = m.add(rel, m.end(back.events, sort))
             rel = m.add(rel, m.group(back.finish_group, sort), -1)
 
-    def _again(self, kind: Kind, rel: N) -> Generator[tuple[Place, Callable[[], N]], None, N]:
+    def _again(self, kind: Kind, roles: Roles, rel: N) -> Generator[tuple[Place, Callable[[], N]], None, N]:
         """The layer runs forward again, up to the last tensor that is saved; returns what is alive then."""
         m, blocks = self.m, kind.blocks
         held = m.nothing()
+        early = self._back(kind, roles, blocks[-1]).early()
+        for group, times in zip(early, (1, -1), strict=True):
+            rel = m.add(rel, m.group(group, self._sort_again(kind, blocks[-1])), times)
+            held = m.add(held, m.group(group, self._sort_again(kind, blocks[-1])), times)
         for index, block in enumerate(blocks):
             sort = self._sort_again(kind, block)
             events, made = block.running, block.made

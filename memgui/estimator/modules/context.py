@@ -35,6 +35,7 @@ class Context:
         "names",
         "options",
         "over",
+        "padding",
         "queries",
         "rotary",
         "sizes",
@@ -65,6 +66,8 @@ class Context:
         """added to the scores of every layer"""
         self.distances: tuple[Tensor, Tensor] | None = None
         """of every pair of tokens, and what each distance means"""
+        self.padding: Tensor | None = None
+        """which tokens count, as the batch says it"""
         self.over: Context | None = None
         """of the attention over an encoder's states"""
         self.states: Tensor | None = None

@@ -17,7 +17,7 @@ def tokens(t: Tape, c: Context) -> Tensor:
     given = "s0" if o.trained == "prompt" else c.queries
     ids = c.ids = c.given(t, "token ids", ("b", given), INT64)
     if o.masked:
-        c.given(t, "attention mask", ("b", given), INT64)
+        c.padding = c.given(t, "attention mask", ("b", given), INT64)
     narrow = "e" if m.embedding_size else "h"
     called = c.names["embedding"]
     table = c.table = t.parameter(f"{called}.weight", ("V", narrow), o.width, o.base_trained, "vocabulary")

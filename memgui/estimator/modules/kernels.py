@@ -59,7 +59,7 @@ def _attend(
         y = op.flash_attention(t, q, k, v, ("b", "a", c.queries), dims, seed)
         return op.clone(t, y) if q.layout == BY_HEAD else y  # its output lies as the queries do
     if backend == "efficient":
-        mask = converted_mask(t, c, given, o.autocast or q.width, c.rounded(c.keys, 16)) if masked else None
+        mask = converted_mask(t, c, given, o.autocast or q.width, c.rounded(c.keys, 8)) if masked else None
         return op.efficient_attention(t, q, k, v, mask, ("b", "a", c.rounded(c.queries, 32)), dims)
     y = _math(t, c, q, k, v, given, together=together, masked=masked)
     if o.ahead:  # whose code names what it repeats

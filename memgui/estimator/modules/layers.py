@@ -13,6 +13,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.disentangled import disentangled_attention
 from memgui.estimator.modules.latent import latent_attention
 from memgui.estimator.modules.mamba import mamba
+from memgui.estimator.modules.mamba2 import mamba2
 from memgui.estimator.modules.mlp import mlp
 from memgui.estimator.modules.moe import sparse
 from memgui.estimator.modules.norm import norm
@@ -75,6 +76,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
         attending("unrotated_attention"),
     ),
     "mamba": ("Mamba", mamba),
+    "mamba2": ("Mamba-2", mamba2),
 }
 """What may stand in ``layer_types``: its label and the module that writes it."""
 
@@ -115,9 +117,12 @@ def _branch(t: Tape, c: Context, y: Tensor) -> Tensor:
 
 def _pre(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
     """``x + module(norm(x))``."""
-    wide = c.model.residual_in_fp32
-    y = module(t, c, norm(t, c, op.cast(t, x, c.options.width) if wide else x, before))
-    return op.add(t, op.cast(t, x, op.FP32) if wide else x, _branch(t, c, y), "residual stream")
+    if c.model.residual_in_fp32:
+        y = norm(t, c, op.cast(t, x, c.options.width), before)
+        x = op.cast(t, x, op.FP32)
+    else:
+        y = norm(t, c, x, before)
+    return op.add(t, x, _branch(t, c, module(t, c, y)), "residual stream")
 
 
 def _post(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:

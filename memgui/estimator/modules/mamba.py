@@ -7,7 +7,7 @@ from memgui.estimator.mixing import convolution, copied_weight, exponential, pie
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
-from memgui.estimator.modules.states import convolution_state, recurrent_state
+from memgui.estimator.modules.states import convolution_state, recurrent_state, without_padding
 from memgui.estimator.tape import NEW, Back, Dims, Tape, Tensor
 
 FP32 = 4
@@ -18,11 +18,14 @@ def mamba(t: Tape, c: Context, x: Tensor) -> Tensor:
     m, o = c.model, c.options
     t.part = "mixer"
     inner: Dims = (*c.rows, "D")
+    x = without_padding(t, c, x)
     both = projection(t, c, x, "mamba.in", "projected", (2, "D"), ("h",), bias=m.mamba_proj_bias)
     decay_log = t.parameter("A_log", ("D", "N"), o.width, o.base_trained)
     decay_rate = op.scale(t, exponential(t, op.cast(t, decay_log, FP32), "rate"), "rate", "neg")
     u, gate = op.split(t, both, ("u", "gate"), (inner, inner))
-    u = _convolved(t, c, u, inner)
+    if o.cache:
+        u = convolution_state(t, c, u, "D", "K")
+    u = without_padding(t, c, short_convolution(t, c, u, "D"))
     raw, step, b, out_map = _selection(t, c, u)
     step = softplus(t, step)
     decay = exponential(t, op.mul(t, step, decay_rate, "decay", (*inner, "N")), "decay")
@@ -45,16 +48,21 @@ def _by_token(t: Tape, c: Context, x: Tensor) -> Tensor:
     return x if c.options.one_sequence else op.clone(t, x)
 
 
-def _convolved(t: Tape, c: Context, u: Tensor, inner: Dims) -> Tensor:
-    """``silu(conv1d(u))``; the convolution runs over padding behind the tokens, which is cut off."""
+def short_convolution(t: Tape, c: Context, x: Tensor, channels: str) -> Tensor:
+    """``silu(conv1d(x))``; the convolution runs over padding behind the tokens, which is cut off.
+
+    Of one token it runs over those in the state before it.
+    """
     m, o = c.model, c.options
-    w = t.parameter("conv1d.weight", ("D", 1, "K"), o.width, o.base_trained)
-    bias = t.parameter("conv1d.bias", ("D",), o.width, o.base_trained) if m.mamba_conv_bias else None
-    if o.cache:
-        u = convolution_state(t, c, u, "D", "K")
-    longer: Dims = ("b", "D", 1 if o.decode else "sc")
-    y = convolution(t, op.cast(t, u, o.width), w, bias, "convolved", longer)
-    return op.pointwise(t, "silu", piece(t, y, "convolved", inner), "u", saves="input")
+    w = t.parameter("conv1d.weight", (channels, 1, "K"), o.width, o.base_trained)
+    bias = t.parameter("conv1d.bias", (channels,), o.width, o.base_trained) if m.mamba_conv_bias else None
+    longer: Dims = ("b", channels, 2 if o.decode else "sc")
+    if o.decode:
+        behind = t.tensor(x.name, ("b", channels, c.sizes.values["K"] + 1), x.width)
+        x = t.record("cat", (x,), behind, (), ())
+    y = convolution(t, op.cast(t, x, o.width), w, bias, "convolved", longer)
+    y = op.pointwise(t, "silu", piece(t, y, "convolved", (*c.rows, channels)), x.name, saves="input")
+    return op.cast(t, y, x.width)
 
 
 def _selection(t: Tape, c: Context, u: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

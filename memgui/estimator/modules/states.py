@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from memgui.estimator.modules.context import Context
-from memgui.estimator.tape import AMBIENT, Dims, Tape, Tensor
+from memgui.estimator.tape import AMBIENT, NEW, Dims, Tape, Tensor
 
 FP32 = 4
+
+
+def without_padding(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """``x`` times the padding mask, so that padding leaves no trace in a state."""
+    if c.padding is None:
+        return x
+    out = t.tensor(x.name, x.dims, x.width, x.grad)
+    return t.record("mul", (x, c.padding), out, (c.padding,), ((x, NEW),))
 
 
 def convolution_state(t: Tape, c: Context, x: Tensor, channels: int | str, tokens: int | str) -> Tensor:
