@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from memgui.document.view_settings import ViewSettings
@@ -95,6 +95,25 @@ class SweepModel(QAbstractTableModel):
         return numbers.two(point.components[_PLACE[self._keys[column - 4]]])
 
 
+class _Head(QHeaderView):
+    """Small secondary texts over a hairline."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), Look.of(self).px(24))
+
+    def paintSection(self, painter: QPainter, rect: QRect, index: int) -> None:
+        look, model = Look.of(self), self.model()
+        painter.fillRect(rect, look.colours.base)
+        painter.fillRect(rect.left(), rect.bottom(), rect.width(), 1, look.colours.hairline)
+        painter.setPen(look.colours.secondary)
+        painter.setFont(look.font(Role.SMALL))
+        text = str(model.headerData(index, Qt.Orientation.Horizontal) or "")
+        painter.drawText(rect.adjusted(0, 0, -look.px(4), 0), _RIGHT, text)
+
+
 class SweepTable(QTableView):
     """Enter or a double click gives the field the row's value."""
 
@@ -114,10 +133,10 @@ class SweepTable(QTableView):
         self.setTabKeyNavigation(False)
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(look.px(24))
-        head = self.horizontalHeader()
+        head = _Head(self)
+        self.setHorizontalHeader(head)
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         head.setHighlightSections(False)
-        head.setFont(look.font(Role.SMALL))
         self.doubleClicked.connect(lambda index: self.chosen.emit(self.rows.point(index.row()).value))
 
     def show_sweep(self, swept: Swept | None) -> None:
