@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import Qt, qVersion
+from PySide6.QtCore import QCoreApplication, Qt, qVersion
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -45,7 +45,7 @@ class Shortcuts(_Sheet):
     """Every action that has a key, and the keys that fields and pictures know."""
 
     def __init__(self, actions: Iterable[QAction], parent: QWidget) -> None:
-        super().__init__(parent.tr("Keyboard shortcuts"), parent)
+        super().__init__(QCoreApplication.translate("Shortcuts", "Keyboard shortcuts"), parent)
         rows = [
             (action.text().replace("&", "").rstrip("…"), action.shortcut())
             for action in actions
@@ -80,7 +80,7 @@ class About(_Sheet):
     """Name, version, what the figures stand for, whose work it rests on."""
 
     def __init__(self, stands_for: str, parent: QWidget) -> None:
-        super().__init__(parent.tr("About memgui"), parent)
+        super().__init__(QCoreApplication.translate("About", "About memgui"), parent)
         lines = (
             self.tr("memgui {version}").format(version=__version__),
             self.tr(
