@@ -132,7 +132,7 @@ _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
         "precision": ("fp32", "bf16", "fp16", "bf16_mixed", "bf16_master", "fp16_master"),
         "optimizer": OPTIMIZERS,
         "activation_checkpointing": ("none", "selective", "selective_op", "full"),
-        "attention": ("eager", "sdpa"),
+        "attention": ("eager", "sdpa", FLASH_2),
         "implementation": ("transformers", *IMPLEMENTATIONS),
         "base_format": {*WIDTHS, *BASES},
     },

@@ -292,18 +292,35 @@ def layer_norm(t: Tape, x: Tensor, w: Parameter | None, bias: Parameter | None, 
 
 
 def flash_attention(
-    t: Tape, q: Tensor, k: Tensor, v: Tensor, rows: Dims, dims: Dims, seed_bytes: int = 24
+    t: Tape,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rows: Dims,
+    dims: Dims,
+    seed_bytes: int = 24,
+    inner: tuple[int, int] | None = None,
 ) -> Tensor:
-    """The flash kernel (cuDNN's alike): saves q, k, v, its output, a log-sum per row, and its seed."""
+    """The flash kernel (cuDNN's alike): saves q, k, v, its output, a log-sum per row, and its seed.
+
+    ``inner``: what its backward allocates beside the gradients.
+    """
     q, k, v = _computed(t, q), _computed(t, k), _computed(t, v)
     out = t.tensor("attention output", dims, q.width, q.grad or k.grad or v.grad)
     lse = t.tensor("log-sum-exp", rows, FP32)
     seed = t.tensor("dropout seed", (seed_bytes,), 1)
-    return _attention(t, "_scaled_dot_product_flash_attention", (q, k, v), (), out, (lse, seed))
+    return _attention(t, "_scaled_dot_product_flash_attention", (q, k, v), (), out, (lse, seed), inner)
 
 
 def efficient_attention(
-    t: Tape, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, rows: Dims, dims: Dims
+    t: Tape,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    rows: Dims,
+    dims: Dims,
+    inner: tuple[int, int] | None = None,
 ) -> Tensor:
     """The memory-efficient kernel: as flash, rows padded to 32, 16 bytes of seed, and the mask if any."""
     q, k, v = _computed(t, q), _computed(t, k), _computed(t, v)
@@ -311,7 +328,7 @@ def efficient_attention(
     lse = t.tensor("log-sum-exp", rows, FP32)
     seed = t.tensor("dropout seed", (16,), 1)
     masks = (mask,) if mask is not None else ()
-    return _attention(t, "_scaled_dot_product_efficient_attention", (q, k, v), masks, out, (lse, seed))
+    return _attention(t, "_scaled_dot_product_efficient_attention", (q, k, v), masks, out, (lse, seed), inner)
 
 
 def _attention(
@@ -321,6 +338,7 @@ def _attention(
     masks: tuple[Tensor, ...],
     out: Tensor,
     statistics: tuple[Tensor, ...],
+    inner: tuple[int, int] | None,
 ) -> Tensor:
     if not out.grad:
         t.run(operator, (*operands, *masks), (out, *statistics), (), ())
@@ -330,7 +348,7 @@ def _attention(
     unused = sum(x.coefficient for x in operands if not x.grad)
     extra = (unused, out.monomial) if unused else None
     saves = (*operands, *masks, out, *statistics)
-    t.run(operator, (*operands, *masks), (out, *statistics), saves, back, None, extra)
+    t.run(operator, (*operands, *masks), (out, *statistics), saves, back, None, extra, inner)
     return out
 
 

@@ -175,6 +175,16 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: -(-target_tokens(s) // 32) * 32,
     ),
+    "u64": (
+        QT_TRANSLATE_NOOP("symbols", "target length rounded up to 64"),
+        None,
+        lambda s: -(-target_tokens(s) // 64) * 64,
+    ),
+    "u128": (
+        QT_TRANSLATE_NOOP("symbols", "target length rounded up to 128"),
+        None,
+        lambda s: -(-target_tokens(s) // 128) * 128,
+    ),
     "sp": (
         QT_TRANSLATE_NOOP("symbols", "sequence length less one"),
         None,
@@ -205,6 +215,16 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 32"),
         None,
         lambda s: -(-_length(s) // 32) * 32,
+    ),
+    "s64": (
+        QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 64"),
+        None,
+        lambda s: -(-_length(s) // 64) * 64,
+    ),
+    "s128": (
+        QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 128"),
+        None,
+        lambda s: -(-_length(s) // 128) * 128,
     ),
 }
 """Symbols of a training step that stay open until it is evaluated: label, field, value."""

@@ -7,6 +7,7 @@ from operator import attrgetter
 
 from memgui.spec.fields import FIELDS, Field
 from memgui.spec.fields.optimizers import IN_BACKWARD
+from memgui.spec.finetuning import validate_training
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
 from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario
@@ -24,6 +25,7 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
         *_model(scenario),
         *_workload(scenario),
         *_step(scenario),
+        *validate_training(scenario),
         *_parallelism(scenario),
         *_method(scenario),
     ]

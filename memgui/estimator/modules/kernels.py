@@ -7,9 +7,11 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.eager import eager
 from memgui.estimator.modules.heads import batched, every_head
 from memgui.estimator.modules.reach import FLASH_2, Reach, converted_mask, is_masked
-from memgui.estimator.tape import BY_HEAD, Dims, Tape, Tensor
+from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
 
 FP32 = 4
+HALF = 2
+INT64 = 8
 
 
 def attend(
@@ -55,12 +57,14 @@ def _attend(
         )
     dims: Dims = (*c.rows, "a", v.dims[-1])
     if backend in ("flash", "cudnn"):
+        inner = _inside_flash(t, c, q, k, copied=q.layout == BY_HEAD) if backend == "flash" else None
         seed = 24 if backend == "flash" else 16
-        y = op.flash_attention(t, q, k, v, ("b", "a", c.queries), dims, seed)
+        y = op.flash_attention(t, q, k, v, ("b", "a", c.queries), dims, seed, inner)
         return op.clone(t, y) if q.layout == BY_HEAD else y  # its output lies as the queries do
     if backend == "efficient":
         mask = converted_mask(t, c, given, o.autocast or q.width, c.rounded(c.keys, 8)) if masked else None
-        return op.efficient_attention(t, q, k, v, mask, ("b", "a", c.rounded(c.queries, 32)), dims)
+        rows: Dims = ("b", "a", c.rounded(c.queries, 32))
+        return op.efficient_attention(t, q, k, v, mask, rows, dims, _inside_efficient(t, c, q))
     y = _math(t, c, q, k, v, given, together=together, masked=masked)
     if o.ahead:  # whose code names what it repeats
         t.use(k, v)
@@ -68,9 +72,66 @@ def _attend(
 
 
 def _flash_2(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The flash-attn package: takes grouped heads as they are; its random state is two numbers of 8 bytes."""
-    y = op.flash_attention(t, q, k, v, ("b", "a", c.queries), (*c.rows, "a", v.dims[-1]), 16)
-    return op.clone(t, y) if q.layout == BY_HEAD else y
+    """The flash-attn package: takes grouped heads as they are; its random state is two numbers of 8 bytes.
+
+    Where a mask says that there is padding, Transformers takes the tokens out that are none, and puts
+    them back among zeros; here every token is one.
+    """
+    o = c.options
+    wide: Dims = (*c.rows, "a", v.dims[-1])
+    wanted = o.autocast or (q.width if q.width == HALF else o.compute)
+    q, k, v = (op.cast(t, x, wanted) for x in (q, k, v))
+    inner = _inside_flash(t, c, q, k)
+    rows: Dims = ("b", "a", c.queries)
+    if not o.masked:
+        y = op.flash_attention(t, q, k, v, rows, wide, 16, inner)
+        return op.clone(t, y) if q.layout == BY_HEAD else y
+    at = t.tensor("tokens that are no padding", c.rows, INT64)
+    t.run("nonzero", (), (at,), (), ())
+    q, k, v = (op.index(t, _by_token(t, x), at, x.name, x.dims) for x in (q, k, v))
+    y = op.flash_attention(t, q, k, v, rows, wide, 16, inner)
+    out = t.tensor("attention output", wide, y.width, y.grad)
+    return t.record("index_put", (y, at), out, (at,) if y.grad else (), ((y, NEW),))
+
+
+def _by_token(t: Tape, x: Tensor) -> Tensor:
+    return op.clone(t, x) if x.layout == BY_HEAD else x
+
+
+def _inside_flash(
+    t: Tape, c: Context, q: Tensor, k: Tensor, *, copied: bool = False
+) -> tuple[int, int] | None:
+    """What the flash kernel's backward allocates: the queries' gradient in fp32, sums for each row.
+
+    Gradients of grouped keys and values are made for every head first.  ``copied``: PyTorch puts the
+    output in order by tokens.
+    """
+    if not (q.grad or k.grad) or not c.options.training:
+        return None
+    sizes = c.sizes.values
+    heads, shared, width = sizes["a"], sizes[str(k.dims[-2])], sizes[str(q.dims[-1])]
+    step = 32 if width <= 128 else 64
+    each = FP32 * (-(-width // step) * step + 1)
+    each += 2 * q.width * width if heads != shared else 0
+    each += q.width * width if copied else 0
+    coefficient, monomial = t.sizes.of(("b", c.rounded(c.queries, 128), "a"))
+    return each * coefficient, monomial
+
+
+def _inside_efficient(t: Tape, c: Context, q: Tensor) -> tuple[int, int] | None:
+    """What the memory-efficient kernel's backward allocates: the queries' gradient in fp32, block by block.
+
+    Beside it a sum for each row.  Accumulators of keys and values (heads wider than 64) are left out:
+    they are held to 200 blocks in all.
+    """
+    if not q.grad or not c.options.training:
+        return None
+    chip, width = c.options.capability, c.sizes.values[str(q.dims[-1])]
+    small = width <= 64 or (chip in ((8, 6), (8, 9)) and width > 96) or chip < (8, 0) or width > 128
+    step = 64 if small else 128
+    each = FP32 * (-(-width // step) * step + 1)
+    coefficient, monomial = t.sizes.of(("b", c.rounded(c.queries, step), "a"))
+    return each * coefficient, monomial
 
 
 def choose(

@@ -114,6 +114,7 @@ FIELDS: tuple[Field, ...] = (
             Choice(
                 "sdpa", QT_TRANSLATE_NOOP("fields", "SDPA"), QT_TRANSLATE_NOOP("fields", "PyTorch's kernels")
             ),
+            Choice("flash_attention_2", "FlashAttention 2"),
         ),
         applies=when.detailed,
     ),

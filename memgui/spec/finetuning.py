@@ -1,0 +1,36 @@
+"""What is wrong or unusual in a training step's choices, beside what its optimizer rules out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.scenario import Scenario
+
+
+def validate_training(scenario: Scenario) -> Iterator[Issue]:
+    """Issues of attention and of what is frozen."""
+    if scenario.task != "training" or scenario.method != "detailed":
+        return
+    training = scenario.training
+    if training.attention == "flash_attention_2" and training.precision == "fp32":
+        yield Issue(
+            "warning",
+            "no_flash_in_fp32",
+            ("training.attention", "training.precision"),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "FlashAttention 2 computes in 16 bits; computed all the same.")
+            ),
+        )
+    layers = scenario.model.num_hidden_layers
+    if training.method == "full" and training.frozen_layers > layers:
+        yield Issue(
+            "error",
+            "more_frozen_than_there_are",
+            ("training.frozen_layers", "model.num_hidden_layers"),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "{frozen} layers cannot stay frozen: the model has {layers}."),
+                {"frozen": training.frozen_layers, "layers": layers},
+            ),
+            Message(QT_TRANSLATE_NOOP("messages", "Allowed: up to {longest}."), {"longest": layers}),
+        )
