@@ -16,6 +16,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from memgui.catalog import Catalog, ModelEntry, UnknownName
 from memgui.document.document import Document, State
 from memgui.document.jobs import Jobs
+from memgui.document.nearby import Nearby
 from memgui.document.notice import Notice
 from memgui.files.bounded import FileFault, display_name
 from memgui.presets import share
@@ -56,6 +57,7 @@ class Library(QObject):
         self._presets = presets
         self._settings = settings
         self._jobs = jobs
+        self.nearby = Nearby(jobs, self)
         self._held = settings.load()[0]
         self._seen: dict[str, Entry] = {}
 

@@ -46,8 +46,10 @@ class Interior(QObject):
         self.actions = Actions(window, context.document.undo_stack)
         self.files = Files(context, lambda *asked: self.names.ask(*asked), window)
         self.toolbar = Toolbar(self.actions, context.view, window)
-        devices = device_search(context.catalog, lambda: Numbers.of(context.view.view))
+        nearby = context.library.nearby
+        devices = device_search(context.catalog, nearby, lambda: Numbers.of(context.view.view))
         self.form = Form(context.document, context.selection, context.view, devices, window)
+        nearby.machine_found.connect(self.form.refresh_devices)
         self.pinning = Pinning(context, self.actions, lambda *asked: self.names.ask(*asked), window)
         self.tabs = Tabs(window)
         self._limits = Limits(context.document, context.jobs, self)

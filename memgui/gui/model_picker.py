@@ -26,9 +26,11 @@ class ModelPicker:
         prompt = translate("ModelPicker", "Search models by name, family or size")
         self.popup = SearchPopup(self.items, prompt, parent)
         self.popup.chosen.connect(self._take)
+        library.nearby.models_found.connect(self.popup.refresh)
 
     def items(self, text: str) -> list[Item]:
         """What answers ``text``, best first within each group."""
+        self._library.nearby.look_for_models()
         words = text.casefold().split()
         mine = translate("ModelPicker", "My presets")
         recent = translate("ModelPicker", "Recent files")
@@ -41,6 +43,11 @@ class ModelPicker:
             Item(_short(path), "", path, Path(path), recent)
             for path in self._library.recent_files()
             if all(word in path.casefold() for word in words)
+        ]
+        found += [
+            Item(model.name, "", str(model.path), model.path, model.program)
+            for model in self._library.nearby.models
+            if all(word in model.name.casefold() for word in words)
         ]
         found += [self._model(entry) for entry in self._library.catalog.search(text, limit=500)]
         return found

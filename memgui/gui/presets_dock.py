@@ -15,7 +15,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtGui import QKeyEvent, QPainter, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -39,6 +39,7 @@ from memgui.gui.controls.scrolling import slim
 from memgui.gui.icons import paint_icon, paint_verdict
 from memgui.gui.presets_model import COUNT, KEY, KIND, VALUE, VERDICT, PresetsModel, Row
 from memgui.gui.theme import Look, Role
+from memgui.importers.local_models import LocalModel
 from memgui.presets.entries import Entry
 
 Index = QModelIndex | QPersistentModelIndex
@@ -225,6 +226,7 @@ class PresetsDock(QWidget):
         column.addLayout(find)
         column.addWidget(self.tree, 1)
         library.changed.connect(self.fill)
+        library.nearby.models_found.connect(self.fill)
         document.changed.connect(self._document_changed)
 
     def fill(self) -> None:
@@ -243,6 +245,10 @@ class PresetsDock(QWidget):
                 self.tree.setExpanded(item.index(), bool(text) or before.get(item.data(KEY), at_first))
             if current and item.data(KEY) == current:
                 self.tree.setCurrentIndex(item.index())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._library.nearby.look_for_models()
 
     def set_verdicts(self, verdicts: dict[str, str]) -> None:
         """Show whether each preset fits: verdict kinds by :attr:`Entry.key`."""
@@ -270,6 +276,8 @@ class PresetsDock(QWidget):
             self._library.open_path(value)
         elif isinstance(value, ModelEntry):
             self._library.use_entry(value)
+        elif isinstance(value, LocalModel):
+            self._library.open_path(value.path)
 
     def _delete_current(self) -> None:
         value = self.tree.currentIndex().data(VALUE)

@@ -49,6 +49,7 @@ class PresetsModel(QStandardItemModel):
         self.clear()
         self._presets(library, words)
         self._files(library, words)
+        self._nearby(library, words)
         self._models(library, text)
 
     def _presets(self, library: Library, words: list[str]) -> None:
@@ -77,6 +78,16 @@ class PresetsModel(QStandardItemModel):
         if not files and not words:
             heading.appendRow(_hint(translate("Presets", "Files you open or drop appear here.")))
         self._append(heading, keep=not words)
+
+    def _nearby(self, library: Library, words: list[str]) -> None:
+        """Models that other programs keep on this machine, where there are any."""
+        found = [model for model in library.nearby.models if _has(words, model.name, model.program)]
+        heading = self._heading("nearby", translate("Presets", "On this machine"), len(found))
+        for model in found:
+            row = _row(Row.FILE, model.name, model, f"nearby/{model.path}")
+            row.setToolTip(f"{model.program}\n{model.path}")
+            heading.appendRow(row)
+        self._append(heading, keep=False)
 
     def _models(self, library: Library, text: str) -> None:
         found = library.catalog.search(text, limit=1000) if text else library.catalog.models

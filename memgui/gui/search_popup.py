@@ -199,6 +199,16 @@ class SearchPopup(QFrame):
             self.list.scrollTo(self.list.currentIndex(), QAbstractItemView.ScrollHint.PositionAtCenter)
         self.line.setFocus(Qt.FocusReason.PopupFocusReason)
 
+    def refresh(self) -> None:
+        """Search again, because there is more to find; the chosen row stays chosen."""
+        if not self.isVisible():
+            return
+        item = self._rows.item(self.list.currentIndex().row())
+        self._typed(self.line.text())
+        row = self._rows.row_of(item.title) if item is not None else -1
+        if row >= 0:
+            self.list.setCurrentIndex(self._rows.index(row))
+
     def _typed(self, text: str) -> None:
         items = self._search(text.strip())
         self._rows.show_items(items)

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from memgui.gui.actions import Actions
 from memgui.gui.presets_dock import PresetsDock
 from memgui.gui.presets_model import COUNT, KIND, VERDICT, Row
+from memgui.importers.local_models import HUGGING_FACE, LocalModel
 from tests.gui.house import House
 
 LENGTH = "training.sequence_length"
@@ -146,3 +148,18 @@ def test_a_verdict_that_comes_while_a_name_is_typed_takes_nothing_back(
     assert editor.text() == "Two"
     QTest.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: names(dock, Row.PRESET) == ["Two"])
+
+
+def test_models_on_this_machine_appear_when_found_and_open(
+    dock: PresetsDock, house: House, tmp_path: Path, qtbot: QtBot
+) -> None:
+    assert "On this machine" not in names(dock, Row.HEADING)
+    folder = tmp_path / "snapshot"
+    folder.mkdir()
+    config = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    (folder / "config.json").write_text(json.dumps({**config, "vocab_size": 100}), "utf-8")
+    house.library.nearby.models = (LocalModel(HUGGING_FACE, "owner/tiny", folder),)
+    house.library.nearby.models_found.emit()
+    assert "On this machine" in names(dock, Row.HEADING)
+    press(dock, "owner/tiny")
+    qtbot.waitUntil(lambda: house.document.scenario.model.hidden_size == 64)

@@ -77,3 +77,18 @@ def test_what_is_open_is_chosen_at_first(field: QWidget) -> None:
     made.open_at(field, 400, 300, "gamma")
     QTest.keyClick(made.line, Qt.Key.Key_Return)
     assert taken == ["gamma"]
+
+
+def test_more_to_find_leaves_the_choice_and_the_text(field: QWidget, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, taken = popup(field)
+    QTest.keyClicks(made.line, "gam")
+    QTest.keyClick(made.line, Qt.Key.Key_Down)
+    monkeypatch.setattr("tests.gui.test_search_popup.WORDS", ("gambit", *WORDS))
+    made.refresh()
+    assert made.line.text() == "gam"
+    assert made.details.text() == "about gamut"
+    QTest.keyClick(made.line, Qt.Key.Key_Home)
+    QTest.keyClick(made.line, Qt.Key.Key_Return)
+    assert taken == ["gamut"]
+    made.refresh()
+    assert not made.isVisible()

@@ -56,6 +56,11 @@ class DeviceBox(ComboBox):
         look = Look.of(self)
         self._popup.open_at(self, look.px(560), look.px(420), self._value)
 
+    def refresh(self) -> None:
+        """Search again, because there is more to find."""
+        if self._popup is not None:
+            self._popup.refresh()
+
     def _found(self, text: str) -> list[Item]:
         found = self.search(text)
         if text and all(item.title.casefold() != text.casefold() for item in found):

@@ -143,6 +143,12 @@ class Form(QWidget):
             row.box.search = self._search_devices
             row.box.picked.connect(self._pick_device)
 
+    def refresh_devices(self) -> None:
+        """There is more among the devices than before."""
+        for row in self.rows():
+            if isinstance(row.box, DeviceBox):
+                row.box.refresh()
+
     def rows(self) -> Iterable[Row]:
         """Every row made so far."""
         return (row for section in self.sections.values() for row in section.rows.values())

@@ -1,0 +1,28 @@
+"""The scoreboard of collected files, and how much of Transformers is described."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.importers.score import SHARED, coverage, score
+
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the reference folder is not here")
+
+
+@needs_shared
+def test_every_collected_file_is_counted_exactly_or_the_difference_has_a_reason() -> None:
+    lines = score(SHARED / "data" / "hf_configs")
+    outcomes = Counter(line.outcome for line in lines)
+    off = [line.file for line in lines if line.outcome in ("off", "refused")]
+    assert not off
+    assert outcomes["exact"] >= 177
+    assert len(lines) == 199
+
+
+def test_most_text_models_of_transformers_are_described() -> None:
+    exact, described, other = coverage()
+    assert len(described) >= 120
+    assert len(exact) >= 99
+    assert not set(described) & set(other)
