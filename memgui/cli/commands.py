@@ -197,7 +197,7 @@ def _scenario(
     assumed = (*base.assumptions, *subject.assumptions) if subject is not base else base.assumptions
     scenario = base.content if isinstance(base.content, Scenario) else catalog.first_scenario()
     if model is not None or not isinstance(base.content, Scenario):
-        scenario, told = starting_scenario(scenario, subject.model)
+        scenario, told = starting_scenario(scenario, subject.model, subject.quantization)
         assumed = (*assumed, *(message for message in told if message.args["path"] not in given))
     for path, value in given.items():
         scenario = replace(scenario, path, value)

@@ -28,6 +28,7 @@ from memgui.presets.store import Deleted, NameTaken, PresetChanged, PresetStore
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario
 
 if TYPE_CHECKING:
+    from memgui.importers.quantization import Quantization
     from memgui.planning.opening import Opened
 
 # What reads other programs' files is imported where it is used: a start that opens none is quicker.
@@ -96,17 +97,17 @@ class Library(QObject):
 
     # -- opening -------------------------------------------------------------------------------
 
-    def use_model(self, model: ModelSpec) -> None:
-        """Put a model into the open scenario."""
-        told = self._put(model)
+    def use_model(self, model: ModelSpec, quantization: Quantization | None = None) -> None:
+        """Put a model into the open scenario, its weights as they are stored where that is known."""
+        told = self._put(model, quantization)
         if told:
             self._tell(Message(QT_TRANSLATE_NOOP("messages", "{name} is open."), {"name": model.name}), told)
 
-    def _put(self, model: ModelSpec) -> tuple[Message, ...]:
+    def _put(self, model: ModelSpec, quantization: Quantization | None) -> tuple[Message, ...]:
         """Put a model into the open scenario; what had to change with it."""
         from memgui.planning.opening import starting_scenario
 
-        scenario, told = starting_scenario(self._document.scenario, model)
+        scenario, told = starting_scenario(self._document.scenario, model, quantization)
         text = QCoreApplication.translate("Library", "Model {name}").format(name=model.name)
         self._document.use_model(scenario, text)
         return told
@@ -141,10 +142,10 @@ class Library(QObject):
             self._tell_issues(name, found.issues)
             return
         if not found.understood:
-            self.use_model(found.content)
+            self.use_model(found.content, found.quantization)
             self._tell_issues(name, found.issues)
         else:
-            told = self._put(found.content)
+            told = self._put(found.content, found.quantization)
             counts = {
                 "understood": len(found.understood),
                 "assumed": len(found.assumed),

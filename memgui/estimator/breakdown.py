@@ -11,6 +11,7 @@ from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.program import Program
 from memgui.estimator.result import COMPONENTS, Derivation, Node
 from memgui.estimator.state import State
+from memgui.spec.formats.schemes import AS_IN_FILE
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 
@@ -55,6 +56,8 @@ MEASURED = QT_TRANSLATE_NOOP(
 )
 COUNTED = QT_TRANSLATE_NOOP("sources", "Shapes of the model's weights in Transformers 5.24")
 
+IN_FILE = QT_TRANSLATE_NOOP("sources", "The tensors in the model's files")
+
 TEXTS: dict[str, str] = {
     "weights": QT_TRANSLATE_NOOP("estimator", "The model's weights and buffers."),
     "gradients": QT_TRANSLATE_NOOP(
@@ -95,6 +98,8 @@ class Breakdown:
     def component(self, key: str, total: int, listed: Callable[[], Iterable[Listed]]) -> Node:
         """The top-level node of ``key`` with ``total`` bytes; ``listed`` gives what makes them up."""
         source = COUNTED if key in ("weights", "gradients") else MEASURED
+        if key == "weights" and self.scenario.inference.weight_format == AS_IN_FILE:
+            source = IN_FILE if self.scenario.task == "inference" else COUNTED
         if key == "optimizer_states":
             source = OPTIMIZERS[self.scenario.training.optimizer].source
         return Node(key, COMPONENTS[key], total, partial(self._parts, listed, source, TEXTS[key]))

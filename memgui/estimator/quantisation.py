@@ -20,13 +20,17 @@ from memgui.estimator.quantisation_gguf import Formats, Matrix, Place, mixed
 from memgui.estimator.state import State
 from memgui.estimator.tape import Parameter, Sizes
 from memgui.spec.formats import WeightFormat, WeightScheme, number_format, weight_format, weight_scheme
+from memgui.spec.formats.schemes import AS_IN_FILE
 from memgui.spec.scenario import Scenario
+from memgui.spec.stored import read
 
 
 def scheme_of(scenario: Scenario) -> WeightScheme | None:
     """How the weights of a serving scenario are stored; ``None`` where they are as they compute."""
     inference = scenario.inference
     scheme = weight_scheme(inference.weight_format, inference.engine)
+    if scheme.name == AS_IN_FILE:
+        return _in_file(scenario.model.stored_weights)
     if not scheme.linear:
         return None
     parts = inference.quantised_parts
@@ -76,6 +80,11 @@ def places(program: Program) -> Iterator[tuple[Block, tuple[int, ...]]]:
         yield block, tuple(layers.get(block, ()))
 
 
+@lru_cache(maxsize=32)
+def _in_file(table: tuple[str, ...]) -> WeightScheme:
+    return msgspec.structs.replace(weight_scheme(AS_IN_FILE), table=table)
+
+
 class Share(NamedTuple):
     """What one device has of a model: a part of each matrix, and some of the layers.
 
@@ -97,9 +106,13 @@ class Share(NamedTuple):
 
     def has(self, parameter: Parameter, layer: int) -> bool:
         """Whether a weight of a layer lies here."""
+        return self.has_part(parameter.part, layer)
+
+    def has_part(self, part: str, layer: int) -> bool:
+        """Whether a layer's weights of ``part`` lie here."""
         if layer < self.start or (self.stop is not None and layer >= self.stop):
             return False
-        return parameter.part != "experts" or layer >= self.experts_from
+        return part != "experts" or layer >= self.experts_from
 
 
 WHOLE = Share()
@@ -108,6 +121,8 @@ WHOLE = Share()
 @lru_cache(maxsize=64)
 def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weights:
     """The program's weights as ``scheme`` stores them: (tensor, how often).  Trained weights stay plain."""
+    if scheme.table:
+        return tuple(_from_file(program, scheme.table, share))
     sizes = program.sizes
     base = number_format(scheme.base).bytes_for(1) if scheme.base else 0  # 0: as the program has them
     cut = share.tensor > 1 or share.expert > 1 or share.fill_vocabulary
@@ -128,6 +143,35 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
                     chosen = weight_format(name or scheme.base)
                     found += ((piece, count) for piece in pieces(parameter, shape, chosen, sizes, share))
     return tuple(found)
+
+
+OUTPUT = ("lm_head", "norm")
+"""Parts outside the layers that stand behind them."""
+
+
+def _from_file(
+    program: Program, table: tuple[str, ...], share: Share
+) -> Iterator[tuple[Parameter | State, int]]:
+    """The bytes of a file, each beside a weight of its part; tensor parallel ranks share matrices."""
+    of_part: dict[str, Parameter] = {}
+    cut: set[str] = set()
+    for block, _ in program.blocks():
+        for parameter in block.tape.parameters:
+            of_part.setdefault(parameter.part, parameter)
+            if parameter.cut:
+                cut.add(parameter.part)
+    some = next(iter(of_part.values()))
+    for part, size, first, last in read(table):
+        weight = of_part.get(part, some)
+        degree = share.tensor if part in cut else 1
+        if part == "experts" and share.expert > 1:
+            degree = share.expert
+        if first < 0:
+            count = int(share.tail if part in OUTPUT else share.stem)
+        else:
+            count = sum(share.has_part(part, layer) for layer in range(first, last + 1))
+        if count:
+            yield State("as in the file", weight, -(-size // degree), ()), count
 
 
 def on_rank(parameter: Parameter, shape: Matrix | None, sizes: Sizes, share: Share) -> Matrix:

@@ -10,6 +10,8 @@ from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from memgui.catalog import Catalog, UnknownName
 from memgui.estimator.coverage import NotCovered
 from memgui.estimator.estimate import parameters
@@ -17,9 +19,22 @@ from memgui.files.bounded import FileFault, Progress, display_name, read_whole
 from memgui.importers.hf_config import Imported, import_config, import_weights
 from memgui.importers.model_folder import Kind, ModelSource, detect, read_weights
 from memgui.importers.quantization import Quantization, quantization_beside
+from memgui.importers.schemes import scheme_of
+from memgui.importers.stored import stored_weights
 from memgui.importers.tensors import TensorTable
 from memgui.presets.codec import MAX_BYTES, decode
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario, ScenarioError, replace
+from memgui.spec import (
+    QT_TRANSLATE_NOOP,
+    Inference,
+    Issue,
+    Message,
+    ModelSpec,
+    Scenario,
+    ScenarioError,
+    replace,
+)
+from memgui.spec.formats import CACHE_FORMATS
+from memgui.spec.formats.schemes import AS_IN_FILE
 
 PART_ENDING: Final = re.compile(r"-\d{5}-of-\d{5}$|\.safetensors$|\.safetensors\.index$")
 """What the name of a part of a model ends in."""
@@ -129,18 +144,24 @@ def _weights_alone(source: ModelSource, progress: Progress | None) -> Opened:
 
 def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message, ...]) -> Opened:
     told = (*notes, *table.notes, *_counted(table, imported.model)) if table is not None else notes
+    model = imported.model
+    gguf = table is not None and table.container == "gguf"
+    if table is not None and not {tensor.format for tensor in table.tensors} <= PLAIN:
+        model = msgspec.structs.replace(model, stored_weights=stored_weights(table, model))
     return Opened(
-        imported.model,
+        model,
         (*imported.assumed, *told),
         understood=imported.understood,
         ignored=imported.ignored,
         weights=table,
-        quantization=imported.quantization,
+        quantization=imported.quantization or (GGUF if gguf else None),
     )
 
 
 PLAIN: Final = frozenset(("F64", "F32", "F16", "BF16"))
 """Formats that store each number by itself; GGUF's blocks do too, other packed ones do not say how many."""
+GGUF: Final = Quantization("gguf")
+"""A file of llama.cpp's: its tensors say themselves how they are stored."""
 NO_WEIGHTS: Final = ("rope_freqs", "rope_factors", "exp_probs_b", "inv_freq", "rotary_emb", "masked_bias")
 """Stored beside the weights: tables and buffers."""
 
@@ -171,9 +192,14 @@ def _model_name(config: Path) -> str:
     return display_name(name)
 
 
-def starting_scenario(base: Scenario, model: ModelSpec) -> tuple[Scenario, tuple[Message, ...]]:
-    """``base`` about ``model``; lengths that nobody chose end where the model's positions end."""
-    scenario = replace(base, "model", model)
+def starting_scenario(
+    base: Scenario, model: ModelSpec, quantization: Quantization | None = None
+) -> tuple[Scenario, tuple[Message, ...]]:
+    """``base`` about ``model``; lengths that nobody chose end where the model's positions end.
+
+    Its weights are served as they are stored, where that is known.
+    """
+    scenario = _as_stored(replace(base, "model", model), quantization)
     longest = model.max_position_embeddings
     if not longest or model.position_embedding != "learned":
         return scenario, ()
@@ -196,6 +222,28 @@ def starting_scenario(base: Scenario, model: ModelSpec) -> tuple[Scenario, tuple
                     )
                 )
     return scenario, tuple(told)
+
+
+def _as_stored(scenario: Scenario, quantization: Quantization | None) -> Scenario:
+    """The weight format of the model's files, else of its quantisation block, else the usual one."""
+    model = scenario.model
+    scheme = scheme_of(quantization, model) if quantization is not None else None
+    parts: tuple[str, ...] | None = None
+    if model.stored_weights:
+        chosen = AS_IN_FILE
+    elif scheme is not None:
+        chosen, parts = scheme
+    elif scenario.inference.weight_format == AS_IN_FILE or scenario.inference.quantised_parts is not None:
+        chosen = Inference().weight_format
+    else:
+        return scenario
+    scenario = replace(scenario, "inference.weight_format", chosen)
+    scenario = replace(scenario, "inference.quantised_parts", parts)
+    if quantization is GGUF and scenario.inference.engine not in ("llama.cpp", "ollama"):
+        scenario = replace(scenario, "inference.engine", "llama.cpp")
+        if "llama.cpp" not in CACHE_FORMATS[scenario.inference.kv_cache_format].engines:
+            scenario = replace(scenario, "inference.kv_cache_format", "fp16")
+    return scenario
 
 
 def _prompt(base: Scenario, longest: int) -> int:

@@ -181,6 +181,9 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # beside the layers: towers for images and sound, per-layer embeddings (``memgui.spec.weights``)
     other_weights: tuple[str, ...] = ()
 
+    # what the model's files hold, where they were opened (``memgui.spec.stored``)
+    stored_weights: tuple[str, ...] = ()
+
 
 def pattern_at(pattern: tuple[str, ...], index: int, default: str) -> str:
     """Entry of a layer pattern for layer ``index``; ``default`` where the pattern is empty."""

@@ -148,11 +148,24 @@ def replace(scenario: Scenario, path: str, value: Any) -> Scenario:
     """A scenario like ``scenario`` with ``value`` at ``path``.
 
     Types are checked strictly (nothing is coerced, nothing clamped): a value of another type
-    raises :class:`ScenarioError`, an unknown path ``KeyError``.
+    raises :class:`ScenarioError`, an unknown path ``KeyError``.  A model that is changed is no longer
+    the one in its file: what that holds is dropped.
     """
     get(scenario, path)
     result: Scenario = _replace(scenario, path.split("."), value, path)
+    if path.startswith("model.") and path not in _BESIDE_THE_FILE and scenario.model.stored_weights:
+        model = msgspec.structs.replace(result.model, stored_weights=())
+        result = msgspec.structs.replace(result, model=model)
     return result
+
+
+_BESIDE_THE_FILE = (
+    "model.name",
+    "model.model_type",
+    "model.max_position_embeddings",
+    "model.stored_weights",
+)
+"""Fields of a model that say nothing of its weights."""
 
 
 def _replace(node: Any, names: list[str], value: Any, path: str) -> Any:

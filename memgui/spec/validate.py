@@ -11,6 +11,7 @@ from memgui.spec.finetuning import validate_training
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
 from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario
+from memgui.spec.serving import validate_serving
 from memgui.spec.values import check
 from memgui.spec.weights import MOST, weights
 
@@ -28,6 +29,7 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
         *validate_training(scenario),
         *_parallelism(scenario),
         *_method(scenario),
+        *validate_serving(scenario),
     ]
     order = {"error": 0, "warning": 1, "note": 2}
     return tuple(sorted(issues, key=lambda issue: order[issue.severity]))

@@ -410,4 +410,34 @@ OTHER = Field(
     advanced=True,
 )
 
-FIELDS: tuple[Field, ...] = (*EXPERTS, *LATENT, *STATE_SPACE, *RECURRENT, *ENCODER, *TWO_STACKS, OTHER)
+
+def _from_a_file(scenario: Scenario) -> bool:
+    return bool(scenario.model.stored_weights)
+
+
+STORED = Field(
+    "model.stored_weights",
+    Kind.CHOICES,
+    QT_TRANSLATE_NOOP("fields", "Bytes in the file"),
+    QT_TRANSLATE_NOOP(
+        "fields",
+        "What the model's files hold, as part:bytes or part@first-last:bytes of each layer; "
+        "another change of the model drops it.",
+    ),
+    section="model",
+    choices=(Choice("embedding:1050673152", QT_TRANSLATE_NOOP("fields", "an embedding")),),
+    open_choices=True,
+    advanced=True,
+    applies=_from_a_file,
+)
+
+FIELDS: tuple[Field, ...] = (
+    *EXPERTS,
+    *LATENT,
+    *STATE_SPACE,
+    *RECURRENT,
+    *ENCODER,
+    *TWO_STACKS,
+    OTHER,
+    STORED,
+)

@@ -25,6 +25,10 @@ def transformers(scenario: Scenario) -> bool:
     return inference(scenario) and scenario.inference.engine == "transformers"
 
 
+def _ggml(scenario: Scenario) -> bool:
+    return inference(scenario) and scenario.inference.engine in ("llama.cpp", "ollama")
+
+
 def _quantised(scenario: Scenario) -> bool:
     scheme = SCHEMES.get(scenario.inference.weight_format)
     return inference(scenario) and scheme is not None and bool(scheme.linear) and not scheme.mix
@@ -170,7 +174,7 @@ FIELDS: tuple[Field, ...] = (
         optional=True,
         empty_label=QT_TRANSLATE_NOOP("fields", "as keys"),
         advanced=True,
-        applies=inference,
+        applies=_ggml,
     ),
     Field(
         "inference.attention",

@@ -13,7 +13,8 @@ class CacheFormat(msgspec.Struct, frozen=True):
     """``block`` values in ``block_bytes`` bytes, and ``head_bytes`` for each head of a token.
 
     The last ``residual_tokens`` tokens of a sequence stay in 16 bits.  ``latent_only`` formats store
-    the compressed keys and values of latent attention, with the rotary part in 16 bits.
+    the compressed keys and values of latent attention, with the rotary part in 16 bits.  ``engines``
+    have it.
     """
 
     name: str
@@ -25,6 +26,7 @@ class CacheFormat(msgspec.Struct, frozen=True):
     residual_tokens: int = 0
     latent_only: bool = False
     exact: bool = True
+    engines: tuple[str, ...] = ()
 
     def bytes_for(self, heads: int, head_dim: int) -> int:
         """Bytes of the keys (or values) of one token."""
@@ -44,16 +46,29 @@ _KIVI = QT_TRANSLATE_NOOP("sources", "KIVI's README and paper: groups of 32, the
 _HF = QT_TRANSLATE_NOOP("sources", "Transformers' QuantizedCache: groups of 64, 128 tokens in 16 bits")
 _DS = QT_TRANSLATE_NOOP("sources", "vLLM's fp8_ds_mla: fp8 with an fp32 scale for 128, rotary part in bf16")
 
+_ANY = ("transformers", "vllm", "sglang", "llama.cpp", "ollama", "gpt-fast")
+OLLAMA = ("q8_0", "q4_0")
+"""Packed formats that Ollama offers of llama.cpp's (OLLAMA_KV_CACHE_TYPE)."""
+
 _TABLE = (
     *(
-        CacheFormat(name, FORMATS[name].label, 1, FORMATS[name].block_bytes, FORMATS[name].source)
+        CacheFormat(
+            name, FORMATS[name].label, 1, FORMATS[name].block_bytes, FORMATS[name].source, engines=_ANY
+        )
         for name in ("fp32", "bf16", "fp16")
     ),
-    CacheFormat("fp8", FORMATS["fp8"].label, 1, 1, _FP8),
-    CacheFormat("int8", FORMATS["int8"].label, 1, 1, _INT8, head_bytes=4),
+    CacheFormat("fp8", FORMATS["fp8"].label, 1, 1, _FP8, engines=("vllm", "sglang")),
+    CacheFormat("int8", FORMATS["int8"].label, 1, 1, _INT8, head_bytes=4, engines=("gpt-fast",)),
     CacheFormat("nvfp4", "NVFP4", 16, 9, _NVFP4, exact=False),
     *(
-        CacheFormat(name, GGML[name].label, GGML[name].block, GGML[name].block_bytes, GGML[name].source)
+        CacheFormat(
+            name,
+            GGML[name].label,
+            GGML[name].block,
+            GGML[name].block_bytes,
+            GGML[name].source,
+            engines=("llama.cpp", "ollama") if name in OLLAMA else ("llama.cpp",),
+        )
         for name in ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
     ),
     *(
@@ -66,9 +81,27 @@ _TABLE = (
     ),
     CacheFormat("kivi_2bit", "KIVI 2-bit", 32, 12, _KIVI, residual_tokens=128),
     CacheFormat("kivi_4bit", "KIVI 4-bit", 32, 20, _KIVI, residual_tokens=128),
-    CacheFormat("quantized_int4", "QuantizedCache int4", 64, 36, _HF, residual_tokens=128, exact=False),
-    CacheFormat("quantized_int2", "QuantizedCache int2", 64, 20, _HF, residual_tokens=128, exact=False),
-    CacheFormat("fp8_ds_mla", "fp8_ds_mla", 128, 132, _DS, latent_only=True),
+    CacheFormat(
+        "quantized_int4",
+        "QuantizedCache int4",
+        64,
+        36,
+        _HF,
+        residual_tokens=128,
+        exact=False,
+        engines=("transformers",),
+    ),
+    CacheFormat(
+        "quantized_int2",
+        "QuantizedCache int2",
+        64,
+        20,
+        _HF,
+        residual_tokens=128,
+        exact=False,
+        engines=("transformers",),
+    ),
+    CacheFormat("fp8_ds_mla", "fp8_ds_mla", 128, 132, _DS, latent_only=True, engines=("vllm",)),
 )
 
 CACHE_FORMATS: dict[str, CacheFormat] = {entry.name: entry for entry in _TABLE}

@@ -20,9 +20,13 @@ LAYERS = ("attention", "mlp", "experts", "shared_experts", "mixer")
 PARTS = (*LAYERS, "lm_head", "embedding")
 """Every part that a scheme can quantise."""
 
+AS_IN_FILE = "as_in_file"
+"""The scheme of weights whose files were opened: their true bytes."""
+
 _HF = ("transformers",)
 _VLLM = ("vllm", "sglang")
 _GGUF = ("llama.cpp", "ollama")
+_GPT_FAST = ("gpt-fast",)
 
 
 class WeightScheme(msgspec.Struct, frozen=True):
@@ -30,7 +34,8 @@ class WeightScheme(msgspec.Struct, frozen=True):
 
     ``linear`` is the weight format of linear layers in ``parts``, ``head`` and ``embedding`` those of
     the head and the embedding; ``""`` is ``base``, the plain format of everything else.  ``mix`` is a
-    GGUF mix, by whose rules each tensor is stored.  ``engines`` load it.
+    GGUF mix, by whose rules each tensor is stored.  ``engines`` load it.  ``table`` holds the bytes
+    of a file (:mod:`memgui.spec.stored`), which then count.
     """
 
     name: str
@@ -43,12 +48,14 @@ class WeightScheme(msgspec.Struct, frozen=True):
     parts: tuple[str, ...] = LAYERS
     mix: str = ""
     engines: tuple[str, ...] = (*_HF, *_VLLM)
+    table: tuple[str, ...] = ()
 
 
 def _schemes() -> Iterator[WeightScheme]:
-    everywhere = (*_HF, *_VLLM, *_GGUF)
+    everywhere = (*_HF, *_VLLM, *_GGUF, *_GPT_FAST)
     for plain in ("bf16", "fp16", "fp32"):
         yield WeightScheme(plain, plain, base=plain, engines=everywhere)
+    yield WeightScheme(AS_IN_FILE, QT_TRANSLATE_NOOP("fields", "as in the file"), base="", engines=())
     eight = QT_TRANSLATE_NOOP("fields", "8 bits")
     four = QT_TRANSLATE_NOOP("fields", "4 bits")
     for name, note in (
@@ -78,7 +85,7 @@ def _schemes() -> Iterator[WeightScheme]:
                 yield WeightScheme(name, stored.label, linear=name, engines=engines)
     for name, stored in WEIGHT_FORMATS.items():
         if name.startswith("torchao_"):
-            yield WeightScheme(name, stored.label, linear=name, head=name, engines=(*_HF, *_VLLM))
+            yield WeightScheme(name, stored.label, linear=name, head=name, engines=(*_HF, *_VLLM, *_GPT_FAST))
         if name.startswith("mlx_"):
             yield WeightScheme(name, stored.label, linear=name, head=name, embedding=name, engines=("mlx",))
         if name.startswith("exl2_"):
