@@ -8,7 +8,7 @@ from math import prod
 from types import MappingProxyType
 from typing import NamedTuple
 
-from memgui.estimator.events import Gradient
+from memgui.estimator.events import Gradient, gradient_of
 from memgui.estimator.keeping import Keeping
 from memgui.estimator.lifetimes import Consumer
 from memgui.estimator.optimizers import OPTIMIZERS, Kept, Step, Trained, Weight
@@ -105,7 +105,7 @@ def _gradients(
     if keeping is not None and keeping.gradient_width:
         width = keeping.gradient_width
         return tuple([(State("main gradient", parameter, width), count) for parameter, count in trained])
-    return tuple([(Gradient(parameter), count) for parameter, count in trained])
+    return tuple([(gradient_of(parameter), count) for parameter, count in trained])
 
 
 def _bytes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cached_property
 
+from memgui.estimator.backward import Back, backward
 from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, Thing
-from memgui.estimator.lifetimes import ALONE, Back, Consumer, Role, backward, forward
+from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward
 from memgui.estimator.saved import saved_roots
 from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
 
@@ -85,7 +86,7 @@ class Block:
         repeated: bool = False,
         consumer: Consumer | None = None,
     ) -> Back:
-        """Backward; see :func:`memgui.estimator.lifetimes.backward`."""
+        """Backward; see :func:`memgui.estimator.backward.backward`."""
         key = accumulate, keep_input, repeated, consumer, role
         found = self._backs.get(key)
         if found is None:

@@ -5,21 +5,26 @@ Sizes stay open in micro batch and sequence length; nothing is evaluated here.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
+
+import msgspec
 
 from memgui.estimator.tape import Op, Tensor
 
 
-class Gradient:
-    """Storage of a gradient; ``refs`` counts who waits for it."""
+class Gradient(msgspec.Struct, eq=False, gc=False):
+    """Storage of a gradient; ``refs`` counts who waits for it.  Made by :func:`gradient_of`."""
 
-    __slots__ = ("coefficient", "monomial", "of", "refs")
+    of: Tensor
+    coefficient: int
+    monomial: int
+    refs: int = 1
 
-    def __init__(self, of: Tensor) -> None:
-        self.of = of
-        self.coefficient = of.coefficient
-        self.monomial = of.monomial
-        self.refs = 1
+
+def gradient_of(tensor: Tensor) -> Gradient:
+    """The gradient of ``tensor``."""
+    return Gradient(tensor, tensor.coefficient, tensor.monomial)
 
 
 class Scratch:
@@ -60,45 +65,45 @@ class Group:
 
 
 class Events:
-    """Births and deaths in order: ``coefficients[i]`` (signed) times ``monomials[i]`` bytes of ``things[i]``.
+    """Births and deaths in order: ``sizes[i]`` (signed) times the monomial of ``things[i]`` bytes.
 
-    ``operators[i]`` is the operator at whose run it happened.  ``whole`` are the coefficients with
-    what kernels allocate themselves; in ``coefficients`` these are 0.
+    What happens while one operator runs is closed by :meth:`over`.  What kernels allocate themselves
+    (:class:`Inner`) counts in ``sizes``, and is 0 in ``coefficients``.
     """
 
-    __slots__ = ("coefficients", "monomials", "operators", "stop", "things", "whole")
+    __slots__ = ("_coefficients", "_ends", "_operators", "sizes", "stop", "things")
 
     def __init__(self) -> None:
-        self.coefficients: list[int] = []
-        self.monomials: list[int] = []
+        self.sizes: list[int] = []
         self.things: list[Thing] = []
-        self.operators: list[Op] = []
-        self.whole = self.coefficients
         self.stop = 0
+        self._ends: list[int] = []
+        self._operators: list[Op] = []
+        self._coefficients: list[int] | None = None
 
-    def inside(self, thing: Inner, op: Op) -> None:
-        """``thing`` is allocated and freed by a kernel."""
-        if self.whole is self.coefficients:
-            self.whole = list(self.coefficients)
-        for coefficient in (thing.coefficient, -thing.coefficient):
-            self.coefficients.append(0)
-            self.whole.append(coefficient)
-            self.monomials.append(thing.monomial)
-            self.things.append(thing)
-            self.operators.append(op)
-
-    def born(self, thing: Thing, op: Op) -> None:
+    def born(self, thing: Thing) -> None:
         """``thing`` is allocated."""
-        self._add(thing, thing.coefficient, op)
-
-    def dead(self, thing: Thing, op: Op) -> None:
-        """``thing`` is freed."""
-        self._add(thing, -thing.coefficient, op)
-
-    def _add(self, thing: Thing, coefficient: int, op: Op) -> None:
-        self.coefficients.append(coefficient)
-        if self.whole is not self.coefficients:
-            self.whole.append(coefficient)
-        self.monomials.append(thing.monomial)
         self.things.append(thing)
-        self.operators.append(op)
+        self.sizes.append(thing.coefficient)
+
+    def dead(self, thing: Thing) -> None:
+        """``thing`` is freed."""
+        self.things.append(thing)
+        self.sizes.append(-thing.coefficient)
+
+    def over(self, op: Op) -> None:
+        """What happened since the last call happened while ``op`` ran."""
+        self._ends.append(len(self.things))
+        self._operators.append(op)
+
+    def operator(self, index: int) -> Op:
+        """The operator at whose run event ``index`` happened."""
+        return self._operators[bisect_right(self._ends, index)]
+
+    @property
+    def coefficients(self) -> list[int]:
+        """``sizes`` as a tracer of tensors sees them: without what kernels allocate themselves."""
+        if self._coefficients is None:
+            pairs = zip(self.sizes, self.things, strict=True)
+            self._coefficients = [0 if isinstance(thing, Inner) else size for size, thing in pairs]
+        return self._coefficients

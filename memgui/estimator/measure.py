@@ -73,14 +73,15 @@ class Bytes:
         """Bytes alive after each event, beyond the start."""
         found = self._running.get(events)
         if found is None:
-            value = self.values.__getitem__
-            found = list(accumulate(map(mul, self.coefficients(events), map(value, events.monomials))))
+            values = self.values
+            factors = [values[thing.monomial] for thing in events.things]
+            found = list(accumulate(map(mul, self.coefficients(events), factors)))
             self._running[events] = found
         return found
 
     def coefficients(self, events: Events) -> list[int]:
         """Those of the events that count here."""
-        return events.whole if self.whole else events.coefficients
+        return events.sizes if self.whole else events.coefficients
 
     def nothing(self) -> int:
         return 0

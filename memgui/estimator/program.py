@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from memgui.estimator.block import Block, Sparing
 from memgui.estimator.coverage import require_covered
-from memgui.estimator.events import Gradient, Group
+from memgui.estimator.events import Group, gradient_of
 from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.modules import layers
 from memgui.estimator.modules.context import Context
@@ -123,7 +123,7 @@ class Stack:
         """what was made to require a gradient: the graph refers to it until the loss dies"""
         self.leaf_is_input = leaf is out.root
         """whether it is the layers' input, which these keep as long as they need it"""
-        self.leaf_gradient = Group((Gradient(leaf),) if leaf is not None else ())
+        self.leaf_gradient = Group((gradient_of(leaf),) if leaf is not None else ())
 
 
 class Program:
@@ -310,10 +310,8 @@ def _publish(block: Block) -> None:
     """What the block hands on belongs to all that follow from here on."""
     tape = block.tape
     given = tape.handed_out if tape.carried is not None and not tape.frees_input else tape.held
-    if given:
-        _ = block.running, block.passing
-        for tensor in given:
-            tensor.origin = AMBIENT
+    for tensor in given:
+        tensor.origin = AMBIENT
 
 
 def _only(roles: list[tuple[Roles, int]]) -> Role:

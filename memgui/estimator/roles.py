@@ -6,11 +6,11 @@ gradient in parts.  PyTorch sums them in one buffer, from the first contribution
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from memgui.estimator.block import Block
-from memgui.estimator.events import Gradient
+from memgui.estimator.events import gradient_of
 from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.tape import PARAMETER, Tensor
 
@@ -30,11 +30,11 @@ class Cast:
 
     def __init__(self, places: Iterable[Place]) -> None:
         self._places = tuple(places)
-        blocks = {block for place in self._places for block in place.blocks}
-        shared = {tensor for block in blocks for tensor in block.tape.handed_out if tensor.grad}
-        shared.update(p for block in blocks for p in block.tape.parameters if p.tied and p.grad)
-        self._waiting = {tensor: Gradient(tensor) for tensor in shared}
-        self._touched = {block: _touched(block, shared) for block in blocks} if shared else {}
+        blocks = dict.fromkeys(block for place in self._places for block in place.blocks)
+        shared = [tensor for block in blocks for tensor in block.tape.handed_out if tensor.grad]
+        shared += [p for block in blocks for p in block.tape.parameters if p.tied and p.grad]
+        self._waiting = {tensor: gradient_of(tensor) for tensor in shared}
+        self._touched = {block: _touched(block, self._waiting) for block in blocks} if shared else {}
         self._last: dict[Tensor, int] = {}
         for index, place in enumerate(self._places):
             for block in place.blocks:
@@ -64,19 +64,20 @@ class Cast:
 
     def _role(self, block: Block, ending: set[Tensor]) -> Role:
         touched = self._touched.get(block, frozenset())
-        own = {tensor for tensor in block.tape.handed_out if tensor in self._waiting}
+        own = [tensor for tensor in block.tape.handed_out if tensor in self._waiting]
         if not touched and not own:
             return ALONE
         seen, waiting = self._seen, self._waiting
+        concerned = [tensor for tensor in waiting if tensor in touched or tensor in own]
         role = Role(
-            {tensor: waiting[tensor] for tensor in waiting if tensor in seen and tensor in touched | own},
-            {tensor: waiting[tensor] for tensor in waiting if tensor in touched - own and tensor not in seen},
-            frozenset(touched & ending),
+            {tensor: waiting[tensor] for tensor in concerned if tensor in seen},
+            {tensor: waiting[tensor] for tensor in concerned if tensor not in seen and tensor not in own},
+            touched & ending,
         )
         seen |= touched
         return role
 
 
-def _touched(block: Block, shared: set[Tensor]) -> frozenset[Tensor]:
+def _touched(block: Block, shared: Container[Tensor]) -> frozenset[Tensor]:
     """What of ``shared`` gets a gradient in the block's backward."""
-    return frozenset(tensor for op in block.tape.ops for tensor, _ in op.back if tensor in shared)
+    return frozenset([tensor for op in block.tape.ops for tensor, _ in op.back if tensor in shared])

@@ -113,7 +113,7 @@ def operator_at(numbers: Bytes, place: Place) -> str:
     stop = numbers.stop_at_peak(place.events, place.stop)
     if not stop:
         return ""
-    name = place.events.operators[stop - 1].name
+    name = place.events.operator(stop - 1).name
     return f"aten.{BACKWARD.get(name, name)}" if place.back else f"aten.{name}"
 
 

@@ -6,7 +6,7 @@ it is alive from the moment backward reaches it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Container
 from typing import Final
 
 from memgui.estimator.events import Events, Inner, Scratch
@@ -91,21 +91,22 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
     return saved
 
 
-class Saved:
-    """What is saved of a block while autograd runs it back.
+FREED: Final = (MADE, CARRIED)
+"""Where what a backward frees comes from."""
 
-    ``pinned`` does not die with the last operator that saved it; ``keep_input``: someone else keeps the
-    block's input.
+
+class Saved:
+    """What is saved of a block with stretches that are computed again, while autograd runs it back.
+
+    ``left`` counts the operators that still keep each tensor.  What is in ``staying`` does not die with
+    the last of them.
     """
 
-    def __init__(
-        self, tape: Tape, saved: Mapping[Tensor, int], pinned: Collection[Tensor], *, keep_input: bool
-    ) -> None:
-        self._left = dict(saved)
-        self._known, self._inside = regions(tape) if tape.regions else ({}, {})
+    def __init__(self, tape: Tape, left: dict[Tensor, int], staying: Container[Tensor]) -> None:
+        self._left = left
+        self._known, self._inside = regions(tape)
         self._waiting = dict(self._known)
-        self._pinned = pinned
-        self._keep_input = keep_input
+        self._staying = staying
 
     def compute_again(self, events: Events, op: Op) -> None:
         """The stretches that ``op`` needs before it can run back run a second time."""
@@ -124,17 +125,15 @@ class Saved:
         for tensor in op.saves:
             root = tensor.root
             if root in self._left and (not op.region or self._inside.get(root) == op.region):
-                self._let_go(events, root, op)
+                self._let_go(events, root)
         if op.region and op is self._known[op.region].first:
             for root in self._known[op.region].inputs:
-                self._let_go(events, root, op)
+                self._let_go(events, root)
 
-    def _let_go(self, events: Events, root: Tensor, op: Op) -> None:
+    def _let_go(self, events: Events, root: Tensor) -> None:
         self._left[root] -= 1
-        if self._left[root] > 0 or root in self._pinned:
-            return
-        if root.origin == MADE or (root.origin == CARRIED and not self._keep_input):
-            events.dead(root, op)
+        if self._left[root] <= 0 and root.origin in FREED and root not in self._staying:
+            events.dead(root)
 
 
 def _again(events: Events, region: Region) -> None:
@@ -149,20 +148,23 @@ def _again(events: Events, region: Region) -> None:
     for index, op in enumerate(ops):
         for tensor in (*op.ins, *op.outs):
             last[tensor.root] = index
-    born: set[Tensor] = set()
+    born: dict[Tensor, None] = {}
     for index, op in enumerate(ops):
         scratch = Scratch(op.outs[0], op.extra) if op.extra is not None else None
         if scratch is not None:
-            events.born(scratch, op)
+            events.born(scratch)
         for tensor in op.outs:
             if tensor.root is tensor and not tensor.stepwise:
-                events.born(tensor, op)
-                born.add(tensor)
+                events.born(tensor)
+                born[tensor] = None
         if op.inner is not None:
-            events.inside(Inner(op.outs[0], op.inner), op)
+            inner = Inner(op.outs[0], op.inner)
+            events.born(inner)
+            events.dead(inner)
         if scratch is not None:
-            events.dead(scratch, op)
+            events.dead(scratch)
         for root in [root for root in born if last[root] == index]:
-            born.discard(root)
+            del born[root]
             if root not in region.made:
-                events.dead(root, op)
+                events.dead(root)
+        events.over(op)

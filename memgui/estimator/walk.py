@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from typing import Generic, NamedTuple
 
+from memgui.estimator.backward import Back
 from memgui.estimator.block import Block
 from memgui.estimator.events import Events
-from memgui.estimator.lifetimes import ALONE, Back, Consumer
+from memgui.estimator.lifetimes import ALONE, Consumer
 from memgui.estimator.measure import Measure, N, Sorter
 from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles

@@ -1,0 +1,249 @@
+"""A block run back: which gradients are born and die, and what it leaves to others.
+
+Operators run in the reverse of the order they were recorded in (autograd takes the ready one with the
+highest sequence number, which is the same): gradients are born, then the operator's own output
+gradient and what it saved die.  Where two gradients meet they are summed in place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, Thing, gradient_of
+from memgui.estimator.lifetimes import Consumer, Role
+from memgui.estimator.saved import FREED, Saved
+from memgui.estimator.tape import ALIAS, NEW, PARAMETER, REPLACES, Op, Tape, Tensor
+
+
+class Back:
+    """A block's backward: ``start`` is its output's gradient, ``finish`` its input's, if there is one.
+
+    ``left`` are the gradients it leaves on its weights and in autograd's buffers, ``taken`` those
+    that waited for it and are gone.  After the first ``unaided`` events it wants something saved.
+    """
+
+    __slots__ = (
+        "events",
+        "finish",
+        "finish_group",
+        "left",
+        "left_group",
+        "start",
+        "start_group",
+        "taken",
+        "taken_group",
+        "unaided",
+    )
+
+    def __init__(self, start: Gradient) -> None:
+        self.events = Events()
+        self.start = start
+        self.finish: Gradient | None = None
+        self.left: list[Gradient] = []
+        self.taken: list[Gradient] = []
+        self.unaided = -1
+
+    def close(self, finish: Gradient | None) -> None:
+        """The walk is over: nothing more is added."""
+        self.finish = finish
+        self.start_group = Group((self.start,))
+        self.finish_group = Group((finish,) if finish is not None else ())
+        self.left_group = Group(self.left)
+        self.taken_group = Group(self.taken)
+
+    def early(self) -> tuple[Group, Group]:
+        """What is born, and what has died, before anything saved is wanted."""
+        count: dict[Thing, int] = {}
+        events = self.events
+        for thing, coefficient in zip(events.things[: self.unaided], events.coefficients, strict=False):
+            if coefficient:
+                count[thing] = count.get(thing, 0) + (1 if coefficient > 0 else -1)
+        born = Group(thing for thing, times in count.items() if times > 0)
+        return born, Group(thing for thing, times in count.items() if times < 0)
+
+    def release(self, gradient: Gradient) -> None:
+        """One who waited for ``gradient`` has it."""
+        gradient.refs -= 1
+        if not gradient.refs:
+            self.events.dead(gradient)
+
+    def keep(self, made: Gradient, waiting: Gradient) -> None:
+        """``made`` becomes the gradient that waits for other blocks."""
+        self.release(made)
+        self.events.born(waiting)
+        self.left.append(waiting)
+
+
+def backward(
+    tape: Tape,
+    saved: dict[Tensor, int],
+    role: Role,
+    *,
+    accumulate: bool,
+    keep_input: bool,
+    repeated: bool = False,
+    consumer: Consumer | None = None,
+) -> Back:
+    """Births and deaths while autograd runs the block back, and the gradients it leaves.
+
+    At its start the gradient of the block's output and all of ``saved`` are alive, at its end the
+    gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
+    so each new one is added to them and dies, or a ``consumer`` takes it.  ``keep_input``: someone
+    else keeps the block's input (checkpointing does).  ``repeated``: what is run back was computed a
+    second time, and the graph that pinned tensors hang on is gone.
+    """
+    assert tape.out is not None
+    back = Back(gradient_of(tape.out))
+    if tape.final:
+        back.start.refs += 1  # the caller of backward() holds the gradient of the loss
+    events = back.events
+    things, sizes = events.things, events.sizes
+    left = dict(saved)
+    staying: set[Tensor] = set() if repeated else set(tape.pinned)
+    if keep_input and tape.carried is not None:
+        staying.add(tape.carried)
+    held = Saved(tape, left, staying) if tape.regions else None
+    grads = {tape.out: back.start}
+    twice = _used_twice(tape) if tape.reused else ()
+    weights = _Weights(back, role, accumulate, consumer)
+    waiting = role.waiting
+    for tensor, gradient in waiting.items():
+        if tensor.origin != PARAMETER:
+            gradient.refs = 1
+            grads[tensor] = gradient
+    for op in reversed(tape.ops):
+        edges = op.back
+        if not edges:
+            continue
+        arrived = [grads.pop(tensor) for tensor in op.outs if tensor in grads]
+        if not arrived:
+            continue
+        if back.unaided < 0 and op.saves:
+            back.unaided = len(things)
+        if held is not None:
+            held.compute_again(events, op)
+        scratch = None
+        if op.back_extra is not None:
+            scratch = Scratch(op.outs[0], op.back_extra)
+            events.born(scratch)
+        meeting: list[tuple[Tensor, Gradient]] = []
+        later: list[tuple[Gradient, Scratch | None]] = []
+        for tensor, how in edges:
+            if how == ALIAS:
+                gradient = arrived[0]
+                gradient.refs += 1
+            else:
+                gradient = Gradient(tensor, tensor.coefficient, tensor.monomial)
+                if how == NEW:
+                    things.append(gradient)
+                    sizes.append(gradient.coefficient)
+                elif how == REPLACES:
+                    later.append((gradient, scratch))
+                    scratch = None
+                else:
+                    elements = tensor.coefficient // tensor.width
+                    raw = Scratch(tensor, (elements * op.outs[0].width, tensor.monomial))
+                    later.append((gradient, raw))
+                    events.born(raw)
+            if tensor in grads or tensor.origin == PARAMETER:
+                meeting.append((tensor, gradient))
+            else:
+                grads[tensor] = gradient
+        if op.back_inner is not None:
+            inner = Inner(op.outs[0], op.back_inner)
+            events.born(inner)
+            events.dead(inner)
+        if scratch is not None:
+            events.dead(scratch)
+        for gradient in arrived:
+            if waiting and gradient is waiting.get(gradient.of):
+                back.taken.append(gradient)
+            gradient.refs -= 1
+            if not gradient.refs:
+                things.append(gradient)
+                sizes.append(-gradient.coefficient)
+        if held is not None:
+            held.free(events, op)
+        else:
+            for tensor in op.saves:
+                root = tensor.root
+                count = left.get(root)
+                if count is not None:
+                    left[root] = count - 1
+                    if count == 1 and root.origin in FREED and root not in staying:
+                        things.append(root)
+                        sizes.append(-root.coefficient)
+        for gradient, beside in later:
+            events.born(gradient)
+            if beside is not None:
+                events.dead(beside)
+        for tensor, gradient in meeting:
+            if tensor.origin != PARAMETER:
+                if tensor in waiting:  # the sum is the one that waits
+                    back.release(gradient)
+                else:
+                    back.release(grads[tensor])
+                    back.release(gradient)
+                    grads[tensor] = total = gradient_of(tensor)
+                    events.born(total)
+            elif tensor in twice and tensor not in grads:
+                grads[tensor] = gradient  # waits for that of the first use
+            else:
+                if tensor in twice:
+                    back.release(grads.pop(tensor))
+                weights.deliver(tensor, gradient, op)
+        events.over(op)
+    for tensor, gradient in role.starts.items():
+        if tensor.origin != PARAMETER:
+            back.keep(grads[tensor], gradient)
+    events.over(tape.ops[0])
+    back.close(grads.get(tape.carried) if tape.carried is not None else None)
+    return back
+
+
+def _used_twice(tape: Tape) -> set[Tensor]:
+    """Weights that get two gradients in the block, and not one through autocast's copy."""
+    found = Counter(tensor for op in tape.ops for tensor, _ in op.back if tensor in tape.reused)
+    return {tensor for tensor, count in found.items() if count > 1}
+
+
+class _Weights:
+    """What becomes of the gradients of weights."""
+
+    __slots__ = ("accumulate", "back", "consumer", "role")
+
+    def __init__(self, back: Back, role: Role, accumulate: bool, consumer: Consumer | None) -> None:
+        self.back = back
+        self.role = role
+        self.accumulate = accumulate
+        self.consumer = consumer
+
+    def deliver(self, weight: Tensor, gradient: Gradient, op: Op) -> None:
+        """A gradient reaches its weight; one that other blocks use too waits for theirs."""
+        back, role = self.back, self.role
+        gradient.of = weight  # one that was only passed on belongs to the weight from here on
+        if weight in role.waiting:
+            waiting = role.waiting[weight]
+            back.events.dead(gradient)
+            if self.accumulate and weight in role.ends:
+                self._consume(weight, op)
+                back.events.dead(waiting)
+                back.taken.append(waiting)
+        elif weight in role.starts:
+            back.keep(gradient, role.starts[weight])
+        elif self.accumulate:
+            self._consume(weight, op)
+            back.events.dead(gradient)
+        else:
+            back.left.append(gradient)
+
+    def _consume(self, weight: Tensor, op: Op) -> None:
+        """The weight is updated, after what ``op`` did so far."""
+        consumer = self.consumer
+        if consumer is not None and consumer.work.get(weight):
+            events = self.back.events
+            events.over(op)
+            scratch = Scratch(weight, (consumer.work[weight], 0))
+            events.born(scratch)
+            events.dead(scratch)
+            events.over(consumer.op)
