@@ -151,9 +151,8 @@ def _label(group: Group) -> str:
 def pool_of(scenario: Scenario, share: Share) -> Pool:
     """The pool of a device: layers alike are cut into groups of equal size, as vLLM 0.11 does it."""
     inference = scenario.inference
-    keys = cache_format(inference.kv_cache_format)
-    values = cache_format(inference.kv_cache_format_v or inference.kv_cache_format)
-    found = list(_kinds(scenario, share, keys, values))
+    kept = cache_format(inference.kv_cache_format)
+    found = list(_kinds(scenario, share, kept))
     if inference.vllm_version == "0.6":  # every layer holds every token
         found = _alike(found)
     block = _block(scenario, found)
@@ -166,14 +165,14 @@ Kind = tuple[Keys | State, int, int]
 """A layer, how many there are, and its bytes (of a token, or of a sequence's state)."""
 
 
-def _kinds(scenario: Scenario, share: Share, keys: CacheFormat, values: CacheFormat) -> Iterator[Kind]:
+def _kinds(scenario: Scenario, share: Share, kept: CacheFormat) -> Iterator[Kind]:
     width = 4 if scenario.inference.weight_format == "fp32" else 2
     expanded = scenario.inference.vllm_version == "0.6"
     for layer, count in layers(scenario.model, share.start, share.stop):
         if isinstance(layer, Keys):
             if layer.latent and expanded:
                 layer = Keys(scenario.model.num_attention_heads, EXPANDED, EXPANDED)
-            yield layer, count, layer.bytes_for(keys, values, share.tensor)
+            yield layer, count, layer.bytes_for(kept, kept, share.tensor)
         else:
             columns = max(layer.kernel - 1, 0)
             size = layer.channels * columns * width + layer.state * width

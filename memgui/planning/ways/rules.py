@@ -18,7 +18,7 @@ from memgui.planning.ways.costs import bits_of
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
 from memgui.spec.fields import BY_PATH, FIELDS, Choice, Field, Kind
-from memgui.spec.formats import SCHEMES
+from memgui.spec.formats import CACHE_FORMATS, SCHEMES
 from memgui.spec.scenario import Lora
 
 
@@ -92,20 +92,8 @@ def _is_loaded(scenario: Scenario, path: str, value: str) -> bool:
         scheme = SCHEMES.get(value)
         return scheme is None or engine in scheme.engines
     if path == "inference.kv_cache_format":
-        return value in _ANY_CACHE or value in _CACHES.get(engine, ())
+        return engine in CACHE_FORMATS[value].engines
     return True
-
-
-_ANY_CACHE = ("bf16", "fp16", "fp32")
-_GGML_CACHES = ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
-_CACHES = {
-    "transformers": ("quantized_int4", "quantized_int2"),
-    "vllm": ("fp8", "fp8_ds_mla"),
-    "sglang": ("fp8",),
-    "llama.cpp": _GGML_CACHES,
-    "ollama": ("q8_0", "q4_0"),
-}
-"""Formats of keys and values that each engine has beside 16 and 32 bits."""
 
 
 def own_kernel(scenario: Scenario, means: Means) -> Iterator[Proposal]:
