@@ -87,7 +87,8 @@ class Program(QObject):
         if content is not None:
             self.context.library.told.connect(self._early.append)
             self.context.library.show(content, content.model.name)
-            self.document.undo_stack.clear()
+            if self._recovery.session is None:
+                self.document.undo_stack.clear()  # else what was open last time is one step back
         self.autosave = Autosave(
             self.document, lambda new: self.keeper.write(self._session(new)), parent=self
         )
@@ -173,6 +174,7 @@ class Program(QObject):
             self.keeper.close(self._session(self.document.state))
         except Exception as fault:  # the end must come whatever the disk says
             log.warning("what is open is not kept: %s", fault)
+        self.document.settle()  # no figure arrives when the views are gone
         # In order: the window's actions before the undo stack they show.
         self.window.deleteLater()
         QCoreApplication.sendPostedEvents(self.window, QEvent.Type.DeferredDelete)

@@ -49,7 +49,7 @@ class Actions(QObject):
         self.put_back = self._add(self.tr("Put the &layout back"))
         self.next_pane = self._add(self.tr("&Next pane"), "F6")
         self.shortcuts = self._add(self.tr("&Keyboard shortcuts"), "F1")
-        self.diagnostics = self._add(self.tr("Copy &diagnostics"))
+        self.diagnostics = self._add(self.tr("&Diagnostics"))
         self.about = self._add(self.tr("&About memgui"))
 
     def _add(self, text: str, key: str | Standard = "", *, checkable: bool = False) -> QAction:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from memgui.document.jobs import Job
 from memgui.document.notice import Notice
 from memgui.gui.context import AppContext
 from memgui.presets.codec import SUFFIX
@@ -109,16 +110,31 @@ class Files(QObject):
         """The set-up as a line of text that memgui opens again."""
         self._copy(self._context.library.shared_text())
 
-    def copy_diagnostics(self) -> None:
-        """Versions, paths and the log's end, for a report."""
-        from memgui.presets.logs import diagnostics
-
+    def show_diagnostics(self) -> None:
+        """Versions, platform, paths, the GPUs here and the log's end, to read and to copy into a report."""
         screen = self._window.screen()
         more = {
             "Qt platform": QGuiApplication.platformName(),
             "Screen": f"{screen.size().width()}x{screen.size().height()} at {screen.devicePixelRatio():g}",
         }
-        self._copy(diagnostics(self._context.paths, more))
+        paths = self._context.paths
+
+        def gather(job: Job) -> str:
+            from memgui.presets.hardware import this_machine
+            from memgui.presets.logs import diagnostics
+
+            here = this_machine()
+            gpus = ", ".join(
+                f"{gpu.name} {gpu.used_bytes:,} of {gpu.total_bytes:,} bytes" for gpu in here.gpus
+            )
+            return diagnostics(paths, {**more, "GPU": gpus or (here.reason.text if here.reason else "-")})
+
+        def show(text: str) -> None:
+            from memgui.gui.help import Diagnostics
+
+            Diagnostics(text, self._copy, self._window)
+
+        self._context.jobs.run("diagnostics", gather, show)
 
     def _copy(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)

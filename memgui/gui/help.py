@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QCoreApplication, Qt, qVersion
-from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QFontDatabase, QKeySequence
+from PySide6.QtWidgets import (
+    QDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
 
 from memgui import __version__
 from memgui.gui.controls.buttons import Button
@@ -95,4 +103,23 @@ class About(_Sheet):
             text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self.column.addWidget(text)
         self.setMinimumWidth(Look.of(self).px(420))
+        self.finish()
+
+
+class Diagnostics(_Sheet):
+    """What a report of a fault should hold; English, as it is for others to read."""
+
+    def __init__(self, text: str, copy: Callable[[str], None], parent: QWidget) -> None:
+        super().__init__(parent.tr("Diagnostics"), parent)
+        look = Look.of(self)
+        self.shown = QPlainTextEdit(text, self)
+        self.shown.setReadOnly(True)
+        self.shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.shown.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.shown.setAccessibleName(self.tr("Diagnostics"))
+        self.shown.setMinimumSize(look.px(640), look.px(360))
+        self.column.addWidget(self.shown, 1)
+        self.copy = Button(self.tr("Copy all"), parent=self)
+        self.copy.clicked.connect(lambda: copy(text))
+        self.column.addWidget(self.copy, 0, Qt.AlignmentFlag.AlignLeft)
         self.finish()

@@ -101,7 +101,7 @@ class Interior(QObject):
             (actions.paste, self.paste),
             (actions.put_back, self.put_back),
             (actions.next_pane, self.next_pane),
-            (actions.diagnostics, self.files.copy_diagnostics),
+            (actions.diagnostics, self.files.show_diagnostics),
             (actions.shortcuts, self.show_shortcuts),
             (actions.about, self.show_about),
         ):

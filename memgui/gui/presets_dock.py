@@ -39,7 +39,6 @@ from memgui.gui.controls.scrolling import slim
 from memgui.gui.icons import paint_icon, paint_verdict
 from memgui.gui.presets_model import COUNT, KEY, KIND, VALUE, VERDICT, PresetsModel, Row
 from memgui.gui.theme import Look, Role
-from memgui.importers.local_models import LocalModel
 from memgui.presets.entries import Entry
 
 Index = QModelIndex | QPersistentModelIndex
@@ -276,14 +275,12 @@ class PresetsDock(QWidget):
             self._library.open_path(value)
         elif isinstance(value, ModelEntry):
             self._library.use_entry(value)
-        elif isinstance(value, LocalModel):
-            self._library.open_path(value.path)
 
     def _delete_current(self) -> None:
         value = self.tree.currentIndex().data(VALUE)
         if isinstance(value, Entry) and self._library.is_own(value):
             self._library.delete(value)
-        elif isinstance(value, Path):
+        elif self.tree.currentIndex().data(KIND) is Row.FILE:
             self._library.forget(str(value))
 
     def _menu(self, at: QPoint) -> None:
@@ -301,6 +298,6 @@ class PresetsDock(QWidget):
             menu.addAction(self.tr("Duplicate"), lambda: self._library.duplicate(value))
             delete = menu.addAction(self.tr("Delete"), lambda: self._library.delete(value))
             delete.setEnabled(self._library.is_own(value))
-        elif isinstance(value, Path):
+        elif index.data(KIND) is Row.FILE:
             menu.addAction(self.tr("Take off the list"), lambda: self._library.forget(str(value)))
         menu.popup(self.tree.viewport().mapToGlobal(at))

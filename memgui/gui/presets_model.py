@@ -36,6 +36,7 @@ class Row(Enum):
     FAMILY = "family"
     PRESET = "preset"
     FILE = "file"
+    LOCAL = "local"
     MODEL = "model"
     HINT = "hint"
 
@@ -84,7 +85,7 @@ class PresetsModel(QStandardItemModel):
         found = [model for model in library.nearby.models if _has(words, model.name, model.program)]
         heading = self._heading("nearby", translate("Presets", "On this machine"), len(found))
         for model in found:
-            row = _row(Row.FILE, model.name, model, f"nearby/{model.path}")
+            row = _row(Row.LOCAL, model.name, model.path, f"nearby/{model.path}")
             row.setToolTip(f"{model.program}\n{model.path}")
             heading.appendRow(row)
         self._append(heading, keep=False)

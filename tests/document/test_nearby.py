@@ -39,7 +39,6 @@ def test_models_are_found_when_asked_for_and_once(
 
     monkeypatch.setattr(folders, "local_models", found)
     nearby = Nearby(jobs)
-    assert len(nearby.models) == 0
     with qtbot.waitSignal(nearby.models_found):
         nearby.look_for_models()
     assert [one.name for one in nearby.models] == ["owner/tiny"]

@@ -7,6 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from memgui.gui.help import Diagnostics
 from memgui.gui.interior import Interior
 from memgui.gui.palette import DARK, LIGHT
 from tests.document.test_library import CONFIG
@@ -144,8 +145,19 @@ def test_copies(inside: Interior, house: House) -> None:
     assert "| **Total** |" in clipboard.text()
     inside.actions.copy_csv.trigger()
     assert clipboard.text().startswith("part,label,bytes")
+
+
+def test_diagnostics_are_shown_and_copied(inside: Interior, qtbot: QtBot) -> None:
     inside.actions.diagnostics.trigger()
-    assert "PySide6" in clipboard.text()
+    qtbot.waitUntil(lambda: inside.window.findChild(Diagnostics) is not None)
+    sheet = inside.window.findChild(Diagnostics)
+    assert isinstance(sheet, Diagnostics)
+    text = sheet.shown.toPlainText()
+    for word in ("PySide6", "Platform", "Qt platform", "GPU", "Data", "Log:"):
+        assert word in text
+    QTest.mouseClick(sheet.copy, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text().strip() == text.strip()
+    sheet.close()
 
 
 def test_units_and_theme_are_kept(inside: Interior, house: House) -> None:
