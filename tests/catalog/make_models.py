@@ -97,9 +97,11 @@ def _collected(folder: Path) -> list[ModelEntry]:
     entries: list[ModelEntry] = []
     for row in json.loads((folder / "INDEX.json").read_text("utf-8"))["configs"]:
         name = row["model"]
-        if NOT_LISTED.search(name) or row["model_type"] not in FAMILIES:
+        if NOT_LISTED.search(name):
             continue
         spec = _bare(import_config(folder / row["file"]).model)
+        if spec.model_type not in FAMILIES:
+            continue
         same = next((e for e in entries if e.spec == spec and _base(e.name) == _base(name)), None)
         if same is None:
             entries.append(_entry(name, spec, f"{row['source']} ({row['kind']})"))
