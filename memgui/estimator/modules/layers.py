@@ -201,7 +201,8 @@ def plan(mixer: str, feed_forward: str, together: bool = False, bare: bool = Fal
             if bare:
                 key = f"{key}.first"
                 blocks = ((f"{mixer}.first", _without_norm(MIXERS[mixer][1])), *blocks[1:])
-        label = (MIXERS[mixer] if feed_forward in ("dense", "none") else FEED_FORWARDS[feed_forward])[0]
+        named = MIXERS.get(mixer) if feed_forward in ("dense", "none") else None
+        label = (named or FEED_FORWARDS[feed_forward])[0]
         found = _PLANS[mixer, feed_forward, together, bare] = LayerPlan(key, label, blocks)
     return found
 
@@ -249,7 +250,8 @@ def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
         )
         for i in range(count)
     )
-    return [(plan(*kind), len(list(run))) for kind, run in groupby(kinds)]
+    runs = ((kind, len(list(run))) for kind, run in groupby(kinds))
+    return [(plan(*kind), many) for kind, many in runs if kind[:2] != ("none", "none")]
 
 
 def _sharing(layer: LayerPlan, count: int, groups: int) -> list[tuple[LayerPlan, int]]:

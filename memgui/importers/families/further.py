@@ -233,7 +233,6 @@ def minimax_m3(c: Config) -> Fields:
         ),
         **feed_forwards([bool(one) for one in sparse[:layers]]),
         "intermediate_size": c.count("dense_intermediate_size", default=fields["intermediate_size"]),
-        "hidden_act": "swiglu_clamped",
         "qk_norm": "head",
         **_beside(*found),
     }
