@@ -149,7 +149,8 @@ class Section(QWidget):
             if self._wanted is not None:
                 shown = applies and self._wanted(field)
             else:
-                shown = (applies or bool(field.why_not)) and (open_more or not field.advanced)
+                # One that does not apply stands, with its reason, only among all of the section's fields.
+                shown = (applies and not field.advanced) or (open_more and (applies or bool(field.why_not)))
             if shown:
                 row.set_value(get(scenario, path))
                 row.set_applies(applies)

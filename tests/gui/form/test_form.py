@@ -284,3 +284,19 @@ def test_every_choice_can_be_taken_and_put_back(form: Form, document: Document, 
     document.settle()
     assert get(document.scenario, path) == before
     assert document.scenario == replace(scenario(), path, before)
+
+
+def test_a_field_that_does_not_apply_stands_only_among_all_of_its_section(
+    form: Form, document: Document
+) -> None:
+    rank = "training.optimizer_rank"
+    assert rank not in visible(form)
+    form.sections["precision"].more.setChecked(True)
+    assert rank in visible(form)
+    assert not row(form, rank).isEnabled()
+    form.sections["precision"].more.setChecked(False)
+    assert rank not in visible(form)
+    document.edit("training.optimizer", "galore")
+    document.settle()
+    assert rank in visible(form)
+    assert row(form, rank).isEnabled()
