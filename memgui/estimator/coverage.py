@@ -147,6 +147,6 @@ _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
 
 def _not_yet(path: str, value: object) -> Message:
     return Message(
-        QT_TRANSLATE_NOOP("messages", "unknown, because {path} = {value} is not modelled yet"),
+        QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet."),
         {"path": path, "value": str(value)},
     )

@@ -135,7 +135,7 @@ def _sentence(estimate: Estimate) -> str:
 def _outcome(estimate: Estimate) -> str:
     reason = estimate.verdict.reason.text
     kind = _KINDS.get(estimate.verdict.kind)
-    return reason if kind is None else f"{kind}. {reason}"
+    return f"unknown, because {reason}" if kind is None else f"{kind}. {reason}"
 
 
 def _subject(estimate: Estimate) -> str:

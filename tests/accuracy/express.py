@@ -73,7 +73,7 @@ class Models:
 
 def _without_values(text: str) -> str:
     """A reason that equal faults share: no values of the row in it, one line, not too long."""
-    line = text.splitlines()[0].removeprefix("unknown, because ")
+    line = text.splitlines()[0]
     return re.sub(r"\d[\d,.]{4,}", "…", re.sub(r"(model\.\w+) = \S+", r"\1", line))[:110]
 
 

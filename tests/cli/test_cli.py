@@ -159,7 +159,7 @@ def test_short_models_are_estimated_without_being_asked_twice(capsys: pytest.Cap
 def test_a_model_that_is_not_modelled_is_unknown_and_says_why(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, config: Path
 ) -> None:
-    reason = Message("unknown, because model.num_experts = 8 is not modelled yet")
+    reason = Message("model.num_experts = 8 is not modelled yet.")
     monkeypatch.setattr("memgui.cli.commands.estimate", lambda scenario: unknown(scenario, reason))
     verdict = answered(capsys, "--model", str(config))["verdict"]
     assert (verdict["kind"], verdict["reason"]) == ("unknown", reason.text)
@@ -167,6 +167,7 @@ def test_a_model_that_is_not_modelled_is_unknown_and_says_why(
         assert main(["estimate", "--model", str(config), *form]) == 0
         said = capsys.readouterr().out
         assert reason.text in said
+        assert said.count("unknown") == 1
         assert "GiB" not in said
 
 

@@ -124,7 +124,7 @@ def _require(scenario: Scenario) -> None:
         if getattr(split, name) > 1:
             raise NotCovered(
                 Message(
-                    QT_TRANSLATE_NOOP("messages", "unknown, because {path} = {value} is not modelled yet"),
+                    QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet."),
                     {"path": f"parallelism.{name}", "value": str(getattr(split, name))},
                 )
             )
