@@ -61,6 +61,8 @@ class Jobs(QObject):
         super().__init__(parent)
         self._pool = QThreadPool(self)
         self._pool.setMaxThreadCount(threads)
+        self._asked = QThreadPool(self)
+        self._asked.setMaxThreadCount(1)
         self._current: dict[str, Job] = {}
         self._generation = 0
         self._closed = False
@@ -72,9 +74,12 @@ class Jobs(QObject):
         work: Callable[[Job], Any],
         done: Callable[[Any], None],
         failed: Callable[[Exception], None] | None = None,
+        *,
+        asked: bool = False,
     ) -> Job:
         """Start ``work``; an earlier job of the same kind is cancelled.
 
+        ``asked`` is work that the person waits for: it does not queue behind what is computed ahead.
         ``done`` is called with what it returns, ``failed`` with what it raises (without it the
         exception goes on to the excepthook), both in this object's thread.
         """
@@ -86,7 +91,7 @@ class Jobs(QObject):
             return job
         self._current[kind] = job
         self.busy.emit(kind, True)
-        self._pool.start(lambda: self._work(job))
+        (self._asked if asked else self._pool).start(lambda: self._work(job))
         return job
 
     def cancel(self, kind: str) -> None:
@@ -105,7 +110,7 @@ class Jobs(QObject):
         self._closed = True
         for kind in tuple(self._current):
             self.cancel(kind)
-        return self._pool.waitForDone(wait_ms)
+        return self._pool.waitForDone(wait_ms) and self._asked.waitForDone(wait_ms)
 
     def _work(self, job: Job) -> None:
         answer: Any = None

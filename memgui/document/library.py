@@ -125,6 +125,7 @@ class Library(QObject):
             lambda job: opened_path(path, lambda done, total: not job.cancelled),
             lambda found: self._opened(path, found),
             self._failed,
+            asked=True,
         )
 
     def _opened(self, path: Path, found: Opened) -> None:

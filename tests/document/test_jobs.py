@@ -89,3 +89,14 @@ def test_after_the_end_nothing_begins(jobs: Jobs) -> None:
     assert not jobs.is_running("sum")
     assert jobs.close()
     assert ran == []
+
+
+def test_what_a_person_waits_for_does_not_queue_behind_what_is_computed_ahead(
+    jobs: Jobs, qtbot: QtBot
+) -> None:
+    go, answers = threading.Event(), list[object]()
+    jobs.run("ahead", lambda job: go.wait(5), answers.append)
+    jobs.run("open", lambda job: "file", answers.append, asked=True)
+    qtbot.waitUntil(lambda: answers == ["file"])
+    go.set()
+    qtbot.waitUntil(lambda: answers == ["file", True])
