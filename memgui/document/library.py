@@ -15,9 +15,10 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from memgui.catalog import Catalog, ModelEntry, UnknownName
 from memgui.document.document import Document, State
-from memgui.document.jobs import Jobs
+from memgui.document.jobs import Job, Jobs
 from memgui.document.nearby import Nearby
 from memgui.document.notice import Notice
+from memgui.document.reading import Reading
 from memgui.files.bounded import FileFault, display_name
 from memgui.presets import share
 from memgui.presets.codec import Decoded, Preset
@@ -59,6 +60,7 @@ class Library(QObject):
         self._settings = settings
         self._jobs = jobs
         self.nearby = Nearby(jobs, self)
+        self._reading: Reading | None = None
         self._held = settings.load()[0]
         self._seen: dict[str, Entry] = {}
 
@@ -120,11 +122,32 @@ class Library(QObject):
         """Open a config.json, a folder with a model, weights or a preset; the reading is done aside."""
         from memgui.planning.opening import opened_path
 
+        def read(job: Job) -> Opened:
+            def progress(done: int, total: int) -> bool:
+                reading.report(done, total)
+                return not job.cancelled
+
+            return opened_path(path, progress)
+
+        def opened(found: Opened) -> None:
+            if reading.end():
+                self._tell(Message(QT_TRANSLATE_NOOP("messages", "{name} is open."), {"name": reading.name}))
+            self._opened(path, found)
+
+        def failed(error: Exception) -> None:
+            reading.end()
+            self._failed(error)
+
+        if self._reading is not None:
+            self._reading.end()
+        reading = self._reading = Reading(
+            display_name(path), self.told.emit, lambda: self._jobs.cancel("open"), self
+        )
         self._jobs.run(
             "open",
-            lambda job: opened_path(path, lambda done, total: not job.cancelled),
-            lambda found: self._opened(path, found),
-            self._failed,
+            read,
+            opened,
+            failed,
             asked=True,
         )
 
