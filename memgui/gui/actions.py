@@ -24,6 +24,7 @@ class Actions(QObject):
         self.save_model = self._add(self.tr("Save &model profile…"))
         self.import_presets = self._add(self.tr("&Import presets…"))
         self.export_preset = self._add(self.tr("&Export the open preset…"))
+        self.export_presets = self._add(self.tr("Export a&ll presets…"))
         self.export_report = self._add(self.tr("Export &report…"), "Ctrl+Shift+E")
         self.print_report = self._add(self.tr("&Print report…"), Standard.Print)
         self.quit = self._add(self.tr("&Quit"), Standard.Quit)

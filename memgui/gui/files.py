@@ -13,6 +13,7 @@ from memgui.document.jobs import Job
 from memgui.document.notice import Notice
 from memgui.gui.context import AppContext
 from memgui.presets.codec import SUFFIX
+from memgui.presets.entries import Entry, State
 from memgui.spec import QT_TRANSLATE_NOOP, Message
 
 AskName = Callable[[str, str, Callable[[str], bool]], None]
@@ -52,12 +53,26 @@ class Files(QObject):
         if entry is None:
             self._tell(Message(QT_TRANSLATE_NOOP("messages", "Save the set-up as a preset first.")))
             return
-        dialog = self._dialog(self.tr("Export the open preset"), self.tr("Presets (*.memgui.json)"))
+        self._ask_where([entry], self.tr("Export the open preset"), entry.path.name)
+
+    def ask_export_all(self) -> None:
+        """Let the person choose where all presets of their own are written for others, in one file."""
+        library = self._context.library
+        own = [entry for entry in library.presets() if library.is_own(entry) and entry.state is State.OK]
+        if not own:
+            self._tell(Message(QT_TRANSLATE_NOOP("messages", "There is no preset of your own yet.")))
+            return
+        self._ask_where(
+            own, self.tr("Export all presets"), f"{self.tr('presets')}.{SUFFIX.removeprefix('.')}"
+        )
+
+    def _ask_where(self, entries: list[Entry], title: str, name: str) -> None:
+        dialog = self._dialog(title, self.tr("Presets (*.memgui.json)"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
         dialog.setDefaultSuffix(SUFFIX.removeprefix("."))
-        dialog.selectFile(entry.path.name)
-        dialog.fileSelected.connect(lambda path: self._context.library.export([entry], Path(path)))
+        dialog.selectFile(name)
+        dialog.fileSelected.connect(lambda path: self._context.library.export(entries, Path(path)))
         dialog.open()
 
     def save(self) -> None:

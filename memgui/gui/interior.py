@@ -88,6 +88,7 @@ class Interior(QObject):
             (actions.save_model, self.files.ask_save_model),
             (actions.import_presets, self.files.ask_import),
             (actions.export_preset, self.files.ask_export),
+            (actions.export_presets, self.files.ask_export_all),
             (actions.quit, window.close),
             (actions.find_field, self.form.find_field),
             (actions.find_device, lambda: self.form.go_to("device.name")),

@@ -24,6 +24,7 @@ def fill_menus(bar: QMenuBar, actions: Actions) -> None:
             None,
             actions.import_presets,
             actions.export_preset,
+            actions.export_presets,
             None,
             actions.export_report,
             actions.print_report,

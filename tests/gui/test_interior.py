@@ -4,7 +4,7 @@ from pathlib import Path
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 from memgui.gui.help import Diagnostics
@@ -259,3 +259,31 @@ def test_closing_is_never_refused(inside: Interior, house: House) -> None:
     event = QCloseEvent()
     inside.window.closeEvent(event)
     assert event.isAccepted()
+
+
+def test_all_presets_go_into_one_file_and_come_back(
+    inside: Interior, house: House, tmp_path: Path, qtbot: QtBot
+) -> None:
+    inside.actions.export_presets.trigger()
+    assert "no preset of your own" in inside.notices.text
+    for name in ("One", "Two"):
+        house.library.save_as(name)
+    inside.actions.export_presets.trigger()
+    dialog = inside.window.findChild(QFileDialog)
+    assert isinstance(dialog, QFileDialog)
+    target = tmp_path / "all.memgui.json"
+    dialog.fileSelected.emit(str(target))
+    dialog.close()
+    for entry in house.library.presets():
+        house.library.delete(entry)
+    assert not house.library.presets()
+    house.library.import_file(target)
+    assert [entry.name for entry in house.library.presets()] == ["One", "Two"]
+
+
+def test_a_shared_text_pastes_back(inside: Interior, house: House) -> None:
+    house.document.edit(LENGTH, 4321)
+    inside.actions.copy_share.trigger()
+    house.document.edit(LENGTH, 1)
+    inside.actions.paste.trigger()
+    assert house.document.scenario.training.sequence_length == 4321
