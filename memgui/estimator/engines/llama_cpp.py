@@ -71,7 +71,7 @@ def places(scenario: Scenario) -> list[Place]:
     first = count + 1 - placed
     bounds = [first - (-placed * index // devices) for index in range(devices + 1)]
     return [
-        Place(index, start, min(stop, count), placed > 0 and stop == count + 1)
+        Place(index, min(start, count), min(stop, count), placed > 0 and stop == count + 1)
         for index, (start, stop) in enumerate(pairwise(bounds))
     ]
 

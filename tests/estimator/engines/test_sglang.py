@@ -1,0 +1,55 @@
+"""SGLang's static share."""
+
+from __future__ import annotations
+
+import pytest
+
+from memgui.estimator import estimate
+from memgui.estimator.engines.sglang import reserve
+from memgui.spec import replace
+from tests.estimator.engines.serving import GIB, scenario
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("memory", "tensor", "megabytes"),
+    [
+        (16, 1, 512 + 3072 + 128 + 16),
+        (24, 1, 512 + 3072 + 128 + 48),
+        (24, 4, 512 + 3072 + 512 + 160),
+        (48, 1, 512 + 6144 + 128 + 64),
+        (80, 1, 512 + 12288 + 128 + 512),
+        (80, 8, 512 + 12288 + 1024 + 1024),
+        (180, 1, 512 + 24576 + 128 + 1024),
+    ],
+)
+def test_what_is_left_free_follows_from_the_device(memory: int, tensor: int, megabytes: int) -> None:
+    made = scenario(
+        "meta-llama/Meta-Llama-3.1-8B",
+        "sglang",
+        device__memory_bytes=memory * GIB,
+        device__count=tensor,
+        parallelism__tensor=tensor,
+    )
+    assert reserve(made) == megabytes * MIB
+
+
+def test_the_pool_is_the_static_share_less_the_weights() -> None:
+    made = scenario("meta-llama/Meta-Llama-3.1-8B", "sglang", mem_fraction_static=0.8)
+    answer = estimate(made)
+    memory = made.device.memory_bytes
+    assert answer.extra["budget_bytes"] == int(memory * 0.8)
+    assert answer.extra["kv_pool_bytes"] == int(memory * 0.8) - answer.component("weights").bytes
+    assert answer.extra["pool_tokens"] == answer.extra["kv_pool_bytes"] // 131_072
+    small = replace(made, "inference.batch_size", 1000)
+    assert estimate(small).verdict.kind == "does_not_fit"
+
+
+def test_states_take_a_slot_for_each_sequence() -> None:
+    made = scenario("Qwen/Qwen3-Next-80B-A3B-Instruct", "sglang")
+    answer = estimate(made)
+    if answer.verdict.kind == "unknown":
+        pytest.skip(answer.verdict.reason.text)
+    assert answer.extra["kv_bytes_per_token"] == 12 * 2 * 2 * 256 * 2
+    assert answer.extra["state_bytes_per_sequence"] > 0
