@@ -109,6 +109,11 @@ class Tabs(QWidget):
         return self._pages.get(key)
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """Key of every tab, in order."""
+        return tuple(self._keys)
+
+    @property
     def current(self) -> str:
         """Key of the tab in front; empty where there is none."""
         index = self.bar.currentIndex()

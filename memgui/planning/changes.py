@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from memgui.spec import Scenario, get, replace
-from memgui.spec.fields import FIELDS
+from memgui.spec.fields import BY_PATH, FIELDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,26 @@ def differences(old: Scenario, new: Scenario) -> tuple[Change, ...]:
 
     A field that has no effect in either scenario is left out.
     """
-    found: list[Change] = []
-    for field in FIELDS:
-        before, after = get(old, field.path), get(new, field.path)
-        if before != after and (field.applies(old) or field.applies(new)):
-            found.append(Change(field.path, before, after))
-    return tuple(found)
+    paths = differing(old, new)
+    return tuple(
+        Change(field.path, get(old, field.path), get(new, field.path))
+        for field in FIELDS
+        if field.path in paths and (field.applies(old) or field.applies(new))
+    )
+
+
+def differing(old: Scenario, new: Scenario) -> frozenset[str]:
+    """Paths of all fields that differ, whether they have an effect or not; equal branches are not walked."""
+    return frozenset(_differing(old, new, ""))
+
+
+def _differing(one: msgspec.Struct, other: msgspec.Struct, above: str) -> Iterator[str]:
+    for name in one.__struct_fields__:
+        first, second = getattr(one, name), getattr(other, name)
+        if first is second or first == second:
+            continue
+        path = above + name
+        if isinstance(first, msgspec.Struct) and isinstance(second, msgspec.Struct) and path not in BY_PATH:
+            yield from _differing(first, second, path + ".")
+        else:
+            yield path

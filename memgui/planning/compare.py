@@ -8,7 +8,7 @@ from typing import Any
 
 from memgui.estimator.result import COMPONENTS, Estimate, Node
 from memgui.planning.ask import Asker
-from memgui.planning.changes import apply, change, differences
+from memgui.planning.changes import apply, change, differences, differing
 from memgui.planning.devices import moved
 from memgui.planning.ways.costs import paid_for
 from memgui.planning.words import Said
@@ -156,14 +156,18 @@ def _child(node: Node | None, key: str) -> Node | None:
 
 
 def _inputs(scenarios: Sequence[Scenario]) -> tuple[tuple[Input, ...], int]:
+    paths = frozenset().union(*(differing(scenarios[0], other) for other in scenarios[1:]))
     different: list[Input] = []
     same = 0
+    known: dict[object, bool] = {}  # most fields share their predicate with others
     for field in FIELDS:
-        if not any(field.applies(scenario) for scenario in scenarios):
+        applies = known.get(field.applies)
+        if applies is None:
+            applies = known[field.applies] = any(map(field.applies, scenarios))
+        if not applies:
             continue
-        values = tuple(get(scenario, field.path) for scenario in scenarios)
-        if any(value != values[0] for value in values[1:]):
-            different.append(Input(field.path, values))
+        if field.path in paths:
+            different.append(Input(field.path, tuple(get(scenario, field.path) for scenario in scenarios)))
         else:
             same += 1
     return tuple(different), same

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
@@ -16,8 +16,14 @@ from PySide6.QtWidgets import QApplication
 from memgui.document.document import Document
 from memgui.spec import get
 
+if TYPE_CHECKING:
+    from memgui.app import Program
+
 EDITS = 2000
 PATIENCE_S = 2.0
+TAB_S = 0.3
+JOB_S = 0.2
+"""Past the rest after which questions are put, and before they are answered."""
 
 
 class Clock(QObject):
@@ -69,8 +75,13 @@ def edits() -> Iterator[tuple[str, Any]]:
         yield next(choices)
 
 
-def editing(count: int = EDITS) -> dict[str, float]:
-    """``edit_to_paint_ms_p50`` and ``edit_to_paint_ms_p99`` over ``count`` edits."""
+def editing(count: int = EDITS) -> dict[str, float | str]:
+    """``edit_to_paint_ms_p50`` and ``edit_to_paint_ms_p99`` over ``count`` edits.
+
+    ``edit_to_paint_tabs_ms_…``: two set-ups are pinned, every tab has been opened, and the one in front
+    is that with which it takes longest (``edit_to_paint_slowest_tab``).  ``edit_to_paint_jobs_ms_…``: the
+    edits come while the answer about the one before is being worked out.
+    """
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     from memgui.app import Program
     from memgui.presets.paths import AppPaths
@@ -89,16 +100,52 @@ def editing(count: int = EDITS) -> dict[str, float]:
         document.result.connect(clock.set_result)
         turns = ((path, value) for path, value in edits() if get(document.scenario, path) != value)
         timed = [_one(app, document, clock, path, value) for path, value in islice(turns, count)]
+        _pin(program)
+        interior = program.interior
+        assert interior is not None
+        by_tab: dict[str, list[float]] = {}
+        for key in (*interior.tabs.keys, *interior.tabs.keys):  # the second time all of them are open
+            interior.tabs.show_tab(key)
+            _settle(app, TAB_S)
+            by_tab[key] = sorted(
+                _one(app, document, clock, path, value) for path, value in islice(turns, max(2, count // 20))
+            )
+        slowest = max(by_tab, key=lambda key: _at(by_tab[key], 50))
+        interior.tabs.show_tab("ways")
+        busy: list[float] = []
+        for path, value in islice(turns, max(2, count // 80)):
+            _settle(app, JOB_S)
+            busy.append(_one(app, document, clock, path, value))
+        busy.sort()
         window.removeEventFilter(clock)
         window.close()
         program.close()
         _settle(app, 0.1)
     timed.sort()
     return {
-        "edit_to_paint_ms_p50": timed[len(timed) // 2],
-        "edit_to_paint_ms_p99": timed[min(len(timed) - 1, len(timed) * 99 // 100)],
+        "edit_to_paint_ms_p50": _at(timed, 50),
+        "edit_to_paint_ms_p99": _at(timed, 99),
         "edit_to_paint_ms_worst": timed[-1],
+        "edit_to_paint_slowest_tab": slowest,
+        "edit_to_paint_tabs_ms_p50": _at(by_tab[slowest], 50),
+        "edit_to_paint_tabs_ms_p99": max(_at(taken, 99) for taken in by_tab.values()),
+        "edit_to_paint_jobs_ms_p50": _at(busy, 50),
+        "edit_to_paint_jobs_ms_p99": _at(busy, 99),
     }
+
+
+def _at(taken: list[float], percent: int) -> float:
+    """A percentile of sorted figures."""
+    return taken[min(len(taken) - 1, len(taken) * percent // 100)]
+
+
+def _pin(program: Program) -> None:
+    """Pin two set-ups, so that every view has something to compare with."""
+    interior = program.interior
+    assert interior is not None
+    interior.actions.pin.trigger()
+    program.document.edit("training.sequence_length", 777)
+    interior.actions.add_pin.trigger()
 
 
 def _one(app: QApplication, document: Document, clock: Clock, path: str, value: Any) -> float:

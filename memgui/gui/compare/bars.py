@@ -25,6 +25,7 @@ from memgui.gui.controls.frames import by_keyboard, outlined
 from memgui.gui.icons import paint_icon
 from memgui.gui.numbers import Numbers
 from memgui.gui.theme import Look
+from memgui.gui.verdict.bar_geometry import Scale
 from memgui.gui.ways.texts import exact_figures, tip
 
 _FOOT = 22
@@ -62,9 +63,27 @@ class Bars(QWidget):
 
     def show_set_ups(self, set_ups: Sequence[SetUp], current: int, numbers: Numbers) -> None:
         """Show these, the one at ``current`` compared with the first."""
+        before, was = self._set_ups, (self._current, self._numbers, self._scale(), len(self._set_ups))
         self._set_ups, self._current, self._numbers = set_ups, current, numbers
-        self.updateGeometry()
-        self.update()
+        if was != (current, numbers, self._scale(), len(set_ups)):
+            self.updateGeometry()
+            self.update()
+            return
+        for place, (old, new) in enumerate(zip(before, set_ups, strict=True)):
+            if (
+                old.estimate is not new.estimate
+                or (old.name, old.issue, old.is_open) != (new.name, new.issue, new.is_open)
+                or (old.pin is None) != (new.pin is None)
+            ):
+                self.update(self.row_rect(place))
+
+    def _scale(self) -> Scale | None:
+        """One scale for all of them."""
+        if self._numbers is None:
+            return None
+        look = Look.of(self)
+        width = float(self.width() - 2 * look.px(16))
+        return scale_of([one.estimate for one in self._set_ups], width, self._numbers, look)
 
     def sizeHint(self) -> QSize:
         look = Look.of(self)
@@ -198,8 +217,11 @@ class Bars(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         edge = look.px(16)
         width = float(self.width() - 2 * edge)
-        scale = scale_of([one.estimate for one in self._set_ups], width, numbers, look)
+        scale = self._scale()
+        assert scale is not None
         for place, one in enumerate(self._set_ups):
+            if not event.rect().intersects(self.row_rect(place)):
+                continue
             row = QRectF(self.row_rect(place))
             current = place == self._current
             if current and len(self._set_ups) > 1:

@@ -68,6 +68,7 @@ class Inputs(QWidget):
     def show_comparison(self, comparison: Comparison, column: int, words: QtWords) -> None:
         """Show what sets ``column`` apart from the first."""
         numbers = words.numbers
+        before = (self._heads, self._differences, self._costs, self._same)
         self._heads = (str(comparison.columns[0].name), str(comparison.columns[column].name))
         self._differences = [
             Difference(
@@ -83,8 +84,9 @@ class Inputs(QWidget):
         equal = comparison.same + len(comparison.inputs) - len(self._differences)
         self._same = self.tr("{count} inputs are the same").format(count=numbers.grouped(equal))
         self._current = min(self._current, max(0, len(self._differences) - 1))
-        self.updateGeometry()
-        self.update()
+        if before != (self._heads, self._differences, self._costs, self._same):
+            self.updateGeometry()
+            self.update()
 
     def _title(self) -> str:
         if not self._differences:

@@ -53,6 +53,7 @@ class ComparePage(QWidget):
         self._column = -1
         self._base = 0
         self._words_end = 0
+        self._said = ""
         self.bars = Bars()
         self.table = DeltaTable(context.selection)
         self.inputs = Inputs(context.selection)
@@ -165,7 +166,11 @@ class ComparePage(QWidget):
             self.inputs.show_comparison(self._comparison, self._column, words)
         self._enable()
         self._place()
-        self.update()
+        # What stands below the title paints itself when it changes.
+        self.update(0, 0, self.width(), Look.of(self).px(_TOP) + 1)
+        if self.nothing() != self._said:
+            self._said = self.nothing()
+            self.update()
 
     def _usual(self, count: int) -> int:
         """What is looked at first: what is open, else the second."""

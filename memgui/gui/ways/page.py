@@ -38,6 +38,7 @@ class WaysPage(QWidget):
         self._view = view
         self._ways: Ways | None = None
         self._result: Result | None = None
+        self._said = ""
         self.model = WaysModel(self)
         self.list = WaysList(self.model, self)
         self.filter = SegmentedSwitch(self.tr("Which ways to show"), self)
@@ -64,10 +65,14 @@ class WaysPage(QWidget):
         self._question.want("page", False)
 
     def _learn(self) -> None:
-        if self.isVisible() and self._question.scenario is not None:
-            if self._question.answer is not self._ways:
-                self._ways = self._question.answer
-                self._show()
+        if not self.isVisible() or self._question.scenario is None:
+            return
+        if self._question.answer is not self._ways:
+            self._ways = self._question.answer
+            self._show()
+        nothing = self.nothing()
+        if nothing != self._said:
+            self._said = nothing
             self.update()
 
     def _apply(self, way: Way) -> None:
@@ -194,7 +199,7 @@ class WaysPage(QWidget):
         painter.translate(0, top)
         paint_header(painter, look, self.list.columns(), height, self._titles())
         painter.translate(0, -top)
-        nothing = self.nothing()
+        self._said = nothing = self.nothing()
         if nothing:
             painter.setPen(colours.secondary)
             painter.setFont(look.font())
