@@ -32,6 +32,14 @@ _EXPERTS = (
 )
 _SIZE = re.compile(r"[-_ ]?\b(a?\d+(\.\d+)?[bm])\b.*")
 
+_ALIKE = {
+    "qwen3.6-27b": "Qwen3.5-27B-Text",
+    "qwen3.8-27b": "Qwen3.5-27B-Text",
+    "qwen3.6-35b-a3b": "Qwen3.5-MoE-Class-Default-Text",
+    "qwen3.5-35b-a3b": "Qwen3.5-MoE-Class-Default-Text",
+}
+"""Names of models that have the structure of another."""
+
 Known = tuple[str, ModelSpec]
 
 
@@ -95,7 +103,8 @@ class Subjects:
 
     def _by_name(self, name: str) -> ModelSpec:
         plain = _plain(name)
-        for spelling in (name, plain, plain.partition(" ")[0]):
+        first = plain.partition(" ")[0]
+        for spelling in (name, plain, first, _ALIKE.get(first.lower().removesuffix("-fp8"), first)):
             try:
                 return self._catalog.model(spelling).model
             except UnknownName:

@@ -54,6 +54,7 @@ def _scenario(entry: Mapping[str, Any], gpus: int, subjects: Subjects, catalog: 
     if not settings:
         raise Inexpressible("the device is not stated")
     usable = re.search(r"\(?(?:about )?([\d.]+) GiB", gpu.get("name") or "")
+    usable = usable or re.search(r"\btotal ([\d.]+)", entry.get("figures") or "")  # GiB, as PyTorch says it
     if usable:
         settings["device.memory_bytes"] = int(float(usable.group(1)) * 2**30)
     settings |= _layout(entry.get("parallelism") or "", gpus)

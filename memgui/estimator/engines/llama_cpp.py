@@ -10,9 +10,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from memgui.estimator.coverage import NotCovered
 from memgui.estimator.engines.cache import Keys, Layer, State, layers
 from memgui.estimator.engines.ggml_graph import Compute, compute_buffer
+from memgui.estimator.engines.layout import require_layout
 from memgui.estimator.engines.settings import cells, length, physical_batch, window_cells
 from memgui.estimator.engines.sheet import Factor, Line, Stage, Term, estimated, explained, ranged, stated
 from memgui.estimator.engines.weights import Model, loaded, model_of, weights_node
@@ -78,7 +78,7 @@ def places(scenario: Scenario) -> list[Place]:
 
 def serve(scenario: Scenario) -> Estimate:
     """What llama.cpp holds on the fullest device; raises ``NotCovered``."""
-    _require(scenario)
+    require_layout(scenario, "pipeline")
     model = model_of(scenario)
     devices = [_loaded(scenario, model, place) for place in places(scenario)]
     worst = max(devices, key=lambda device: device.bytes)
@@ -116,18 +116,6 @@ def serve(scenario: Scenario) -> Estimate:
         ranks=tuple(Rank(str(device.place.device), device.bytes + beside.node.bytes) for device in devices),
         assumptions=_assumed(scenario),
     )
-
-
-def _require(scenario: Scenario) -> None:
-    split = scenario.parallelism
-    for name in ("tensor", "context", "expert"):
-        if getattr(split, name) > 1:
-            raise NotCovered(
-                Message(
-                    QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet."),
-                    {"path": f"parallelism.{name}", "value": str(getattr(split, name))},
-                )
-            )
 
 
 def _more_tokens(devices: list[Loaded], capacity: int, beside: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from memgui.estimator.engines.cache import Keys, layers
+from memgui.estimator.engines.layout import require_layout
 from memgui.estimator.engines.settings import GIB, length
 from memgui.estimator.engines.sheet import Factor, Line, Stage, Term, estimated, explained
 from memgui.estimator.engines.vllm import ranks
@@ -64,6 +65,7 @@ def reserve(scenario: Scenario) -> int:
 
 def serve(scenario: Scenario) -> Estimate:
     """What SGLang holds on the worst rank; raises ``NotCovered``."""
+    require_layout(scenario, "tensor", "pipeline", "expert")
     inference, memory = scenario.inference, scenario.device.memory_bytes
     model = model_of(scenario)
     devices = [

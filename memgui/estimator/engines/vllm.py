@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from memgui.estimator.engines.blocks import Pool, pool_of
+from memgui.estimator.engines.layout import require_layout
 from memgui.estimator.engines.settings import batched_tokens, length, running_sequences
 from memgui.estimator.engines.sheet import Line, Squeezed, Stage, estimated, ranged, stated
 from memgui.estimator.engines.vllm_graph import WorkingSet, profile_run
@@ -69,6 +70,7 @@ class Device(NamedTuple):
 
 def serve(scenario: Scenario) -> Estimate:
     """What vLLM holds on the worst rank; raises ``NotCovered``."""
+    require_layout(scenario, "tensor", "pipeline", "expert")
     inference, memory = scenario.inference, scenario.device.memory_bytes
     version = inference.vllm_version
     model = model_of(scenario)
