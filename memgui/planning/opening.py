@@ -121,12 +121,12 @@ def opened_path(path: Path, progress: Progress | None = None) -> Opened:
     if source.config is None:
         return _weights_alone(source, progress)
     imported = import_config(source.config, _model_name(source.config))
-    notes: tuple[Message, ...] = ()
+    notes = _others(source)
     table = None
     try:
         table = read_weights(source, progress)
     except FileFault as fault:  # the model is described without them
-        notes = (fault.message,)
+        notes = (*notes, fault.message)
     found = _opened(imported, table, notes)
     if found.quantization is None:
         found = replaced(found, quantization=quantization_beside(source.config.parent))
@@ -139,7 +139,17 @@ def _weights_alone(source: ModelSource, progress: Progress | None) -> Opened:
     first = source.weights[0]
     folder = source.kind is Kind.FOLDER
     name = display_name(source.path.resolve().name if folder else PART_ENDING.sub("", first.stem))
-    return _opened(import_weights(table, display_name(first), name), table, ())
+    return _opened(import_weights(table, display_name(first), name), table, _others(source))
+
+
+def _others(source: ModelSource) -> tuple[Message, ...]:
+    """A note where a folder holds several GGUF models, of which one was opened."""
+    if len(source.choices) < 2 or source.weights_kind is not Kind.GGUF:
+        return ()
+    template = QT_TRANSLATE_NOOP(
+        "messages", "The folder holds {count} GGUF models; {name} is the one that is open."
+    )
+    return (Message(template, {"count": len(source.choices), "name": display_name(source.weights[0])}),)
 
 
 def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message, ...]) -> Opened:

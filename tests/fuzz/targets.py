@@ -49,6 +49,13 @@ def make_targets(folder: Path) -> dict[str, Target]:
         "gguf model": Target(
             "m.gguf", _gguf_models(), lambda path: import_weights(read_gguf(path), "m.gguf")
         ),
+        "safetensors model": Target(
+            "m.safetensors",
+            _safetensors_models(),
+            lambda path: import_weights(read_files([path]), "m.safetensors"),
+            True,
+            True,
+        ),
         "part": Target(PART, _gguf_part(folder), read_gguf),
         "preset": Target("p.memgui.json", _presets(), _read_presets, is_json=True),
     }
@@ -118,6 +125,15 @@ def _safetensors(folder: Path) -> tuple[File, ...]:
         safetensors_header({}),
     ]
     return (File(path.read_bytes()), *(File(*header) for header in made))
+
+
+def _safetensors_models() -> tuple[File, ...]:
+    """Checkpoints whose shapes leave no doubt: norms on heads, or stored rotary frequencies."""
+    plain = llama(4, 64, 128, 16, 100)
+    layers = [f"model.layers.{layer}.self_attn" for layer in range(4)]
+    norms = {f"{layer}.{one}_norm.weight": ("BF16", (8,)) for layer in layers for one in "qk"}
+    tables = {f"{layer}.rotary_emb.inv_freq": ("F32", (4,)) for layer in layers}
+    return tuple(File(*safetensors_header({**plain, **more})) for more in (norms, tables))
 
 
 def _indexes(folder: Path) -> tuple[File, ...]:

@@ -12,7 +12,9 @@ from tests.fuzz.targets import ROOT, make_targets
 COUNT = 2_000  # a fiftieth of `python -m tests.fuzz --count 100000`
 
 
-@pytest.mark.parametrize("name", ["config", "safetensors", "index", "gguf", "gguf model", "part", "preset"])
+@pytest.mark.parametrize(
+    "name", ["config", "safetensors", "index", "gguf", "gguf model", "safetensors model", "part", "preset"]
+)
 def test_damaged_files_are_read_or_refused_in_a_sentence(name: str) -> None:
     """In a process of its own, whose memory is not that of other tests."""
     command = [sys.executable, "-m", "tests.fuzz", "--count", str(COUNT), "--format", name]

@@ -187,3 +187,13 @@ def test_files_that_hold_other_weights_than_described_are_told(tmp_path: Path, c
     told = next(message.text for message in opened(str(folder), catalog).assumed if "hold" in message.text)
     assert "6,738,415,616" in told
     assert "6,536,032,256" in told
+
+
+def test_of_several_gguf_models_it_is_said_which_one_is_open(tmp_path: Path, catalog: Catalog) -> None:
+    more = [number("llama.attention.head_count", 8), number("llama.feed_forward_length", 512)]
+    header, size = gguf_llama(2, 256, 512, 40, more=more)
+    for name in ("b-Q8_0.gguf", "a-Q4_K_M.gguf"):
+        sparse(tmp_path / name, header, size)
+    found = opened(str(tmp_path), catalog)
+    told = next(message.text for message in found.assumed if "GGUF models" in message.text)
+    assert told == "The folder holds 2 GGUF models; a-Q4_K_M.gguf is the one that is open."
