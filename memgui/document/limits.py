@@ -21,8 +21,11 @@ log = logging.getLogger(__name__)
 PATHS = (
     "training.micro_batch_size",
     "training.sequence_length",
+    "training.lora.rank",
+    "training.virtual_tokens",
     "inference.batch_size",
     "inference.prompt_tokens",
+    "inference.decoder_prompt_tokens",
     "inference.generated_tokens",
 )
 REST_MS = 400

@@ -6,7 +6,8 @@ from pytestqt.qtbot import QtBot
 
 from memgui.document.document import Document
 from memgui.document.jobs import Jobs
-from memgui.document.limits import Limit, Limits
+from memgui.document.limits import PATHS, Limit, Limits
+from memgui.spec.fields import BY_PATH
 from tests.document.fakes import Estimator, scenario
 
 LENGTH, BATCH, MEMORY = "training.sequence_length", "training.micro_batch_size", "device.memory_bytes"
@@ -64,3 +65,11 @@ def test_what_cannot_be_computed_has_no_limits(watched: Watched, qtbot: QtBot) -
     watched.document.edit(BATCH, 0)
     watched.document.settle()
     assert watched.now == {}
+
+
+def test_every_field_that_is_solved_has_a_slider_to_show_it_on() -> None:
+    for path in PATHS:
+        field = BY_PATH[path]
+        assert field.log_scale
+        assert not field.optional
+        assert field.section == "workload"
