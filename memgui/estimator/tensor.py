@@ -1,0 +1,144 @@
+"""Symbolic tensors: a shape, a format, whether a gradient flows, and no content.
+
+Shapes are tuples of ints and symbol names.  Names with a value in :class:`Sizes` (model
+dimensions) are folded into a coefficient at once; the others (micro batch, sequence length) stay
+open: a size is ``coefficient x product of open symbols``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+Dims = tuple[int | str, ...]
+
+MADE: Final = 0  # by an operator of this block
+CARRIED: Final = 1  # the block's input, made by the block before
+AMBIENT: Final = 2  # made once per step, outside the layers (rotary tables, masks, ids)
+PARAMETER: Final = 3
+HELD_BEFORE: Final = 4  # in the cache already, replaced by a longer one
+
+BY_TOKEN: Final = 0  # in memory as (batch, tokens, heads, head size), as a projection leaves it
+BY_HEAD: Final = 1  # in memory as (batch, heads, tokens, head size)
+SPREAD: Final = 2  # one head seen as many
+
+
+class Sizes:
+    """Values of the model's symbols, and every product of open symbols met so far.
+
+    ``monomials[i]`` is a sorted tuple of open symbol names; ``of(dims)`` gives (coefficient, i).
+    """
+
+    __slots__ = ("_known", "index", "monomials", "values")
+
+    def __init__(self, values: Mapping[str, int]) -> None:
+        self.values = values
+        self.monomials: list[tuple[str, ...]] = [()]
+        self.index: dict[tuple[str, ...], int] = {(): 0}
+        self._known: dict[Dims, tuple[int, int]] = {}
+
+    def of(self, dims: Dims) -> tuple[int, int]:
+        """Elements of a tensor of shape ``dims``: a coefficient and the index of its monomial."""
+        known = self._known.get(dims)
+        if known is not None:
+            return known
+        coefficient = 1
+        names: list[str] = []
+        values = self.values
+        for dim in dims:
+            if isinstance(dim, int):
+                coefficient *= dim
+            elif dim in values:
+                coefficient *= values[dim]
+            else:
+                names.append(dim)
+        names.sort()
+        monomial = tuple(names)
+        index = self.index.get(monomial)
+        if index is None:
+            index = self.index[monomial] = len(self.monomials)
+            self.monomials.append(monomial)
+        self._known[dims] = (coefficient, index)
+        return coefficient, index
+
+    def count(self, dims: Dims) -> int:
+        """Elements of a shape without open symbols; ``KeyError`` where one is open."""
+        total = 1
+        for dim in dims:
+            total *= dim if isinstance(dim, int) else self.values[dim]
+        return total
+
+
+class Tensor:
+    """A tensor without content: shape, bytes per element, whether a gradient flows to it.
+
+    ``root`` owns the storage (itself, unless this is a view); ``coefficient`` and ``monomial``
+    give the bytes of this shape.  ``width`` is bytes per element.  ``loss`` marks what belongs to
+    logits and loss, ``weight_copy`` autocast's copy of a weight, ``cached`` what a cache holds.
+    ``stepwise`` is made token by token: unless it is saved, only one token's is alive at a time.
+    ``layout`` is how queries, keys and values lie in memory; it decides which operators copy them.
+    """
+
+    __slots__ = (
+        "block",
+        "cached",
+        "coefficient",
+        "dims",
+        "grad",
+        "layout",
+        "loss",
+        "module",
+        "monomial",
+        "name",
+        "origin",
+        "part",
+        "root",
+        "stepwise",
+        "weight_copy",
+        "width",
+    )
+
+    def __init__(
+        self, name: str, dims: Dims, width: int, coefficient: int, monomial: int, grad: bool, origin: int
+    ) -> None:
+        self.name = name
+        self.dims = dims
+        self.width = width
+        self.coefficient = coefficient
+        self.monomial = monomial
+        self.grad = grad
+        self.origin = origin
+        self.root = self
+        self.layout = BY_TOKEN
+        self.block = ""
+        self.part = ""
+        self.module = ""
+        self.loss = False
+        self.weight_copy = False
+        self.stepwise = False
+        self.cached = False
+
+    def __repr__(self) -> str:
+        return f"{self.name}{list(self.dims)}x{self.width}"
+
+
+class Parameter(Tensor):
+    """A weight: ``cut`` says what splits it (``column``, ``row``, ``vocabulary``, ``expert``, or nothing).
+
+    ``role`` says what a linear layer does (``attention.v``, ``mlp.down``, ...), ``inputs`` how many of its
+    last dimensions are what it reads: number formats store matrices, and mixes choose by role.
+    ``tied`` marks a weight used in more than one place; ``copy`` is autocast's copy of it.
+    """
+
+    __slots__ = ("copy", "cut", "elements", "inputs", "role", "tied")
+
+    def __init__(
+        self, name: str, dims: Dims, width: int, elements: int, grad: bool, cut: str, role: str, inputs: int
+    ) -> None:
+        super().__init__(name, dims, width, elements * width, 0, grad, PARAMETER)
+        self.elements = elements
+        self.cut = cut
+        self.role = role
+        self.inputs = inputs
+        self.tied = False
+        self.copy: Tensor | None = None
