@@ -24,7 +24,7 @@ from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.symbols import model_values
 from memgui.estimator.tape import AMBIENT, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
-from memgui.spec.weights import weights
+from memgui.spec.weights import TOWERS, weights
 
 
 class Kind:
@@ -188,13 +188,15 @@ class Program:
         return Block(tape)
 
     def _weights_beside(self) -> Tape:
-        """Weights that no operator here uses: towers for images and sound.  They are not trained."""
+        """Weights that no operator uses: towers, which are not trained, and what only some layers have."""
         tape = Tape("beside", self.sizes)
+        o = self.options
         for text in self.model.other_weights:
             one = weights(text)
-            for _ in range(one.number if one is not None else 0):
-                assert one is not None
-                tape.parameter(one.name, one.shape, self.options.width, trainable=False, part=one.part)
+            if one is not None:
+                trained = o.base_trained and one.part not in TOWERS
+                for _ in range(one.number):
+                    tape.parameter(one.name, one.shape, o.width, trainable=trained, part=one.part)
         return tape
 
     def _layers(self, stack: Stack, plan: StackPlan) -> Tensor:

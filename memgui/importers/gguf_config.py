@@ -43,6 +43,7 @@ _KEYS = """
     attention.head_count                num_attention_heads
     attention.head_count_kv             num_key_value_heads
     attention.key_length                head_dim
+    attention.value_length              v_head_dim
     attention.sliding_window            sliding_window
     attention.q_lora_rank               q_lora_rank
     attention.kv_lora_rank              kv_lora_rank

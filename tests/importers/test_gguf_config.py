@@ -7,6 +7,7 @@ from pathlib import Path
 
 import gguf as package
 import pytest
+from msgspec.structs import replace
 
 from memgui.catalog import Catalog, ModelEntry
 from memgui.files.bounded import FileFault
@@ -180,8 +181,9 @@ def test_every_built_in_model_comes_back(tmp_path: Path) -> None:
     assert len(kinds) >= 35, sorted(kinds)
     wrong = []
     for built_in in entries:
-        model = built_in.spec
+        model = replace(built_in.spec, other_weights=())  # towers lie in a file of their own
         found = imported(tmp_path / "m.gguf", written(model, ARCHITECTURES[model.model_type])).model
+        found = replace(found, other_weights=())
         counted, meant = sum(count(found).values()), sum(count(model).values())
         names = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim")
         differing = [name for name in names if getattr(found, name) != getattr(model, name)]

@@ -74,11 +74,11 @@ def gemma4(c: Config) -> Fields:
     hidden, heads, head = fields["hidden_size"], fields["num_attention_heads"], fields["head_dim"]
     keys = fields["num_key_value_heads"]
     newer = c.within("per_layer_config")  # what full attention has, by layer, in newer files
-    first = newer.within(next(iter(newer.stated.value), ""))
-    wide = c.count_or_none("global_head_dim") or first.count("head_dim", default=head)
+    first = newer.within(next(iter(newer.stated.value))) if newer.stated.value else newer
+    wide = c.count_or_none("global_head_dim") or first.count_or_none("head_dim") or head
     same = c.flag("attention_k_eq_v", default=False)
-    few = (c.count_or_none("num_global_key_value_heads") if same else None) or first.count(
-        "num_key_value_heads", default=keys
+    few = (c.count_or_none("num_global_key_value_heads") if same else None) or (
+        first.count_or_none("num_key_value_heads") or keys
     )
     shared = min(c.count("num_kv_shared_layers", default=0), len(kinds))
     more = 0

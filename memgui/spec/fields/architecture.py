@@ -402,7 +402,7 @@ OTHER = Field(
     QT_TRANSLATE_NOOP("fields", "Other weights"),
     QT_TRANSLATE_NOOP(
         "fields",
-        "Weights beside the layers, such as a vision tower, as part.name:number x shape; held, not trained.",
+        "Weights beside the layers, such as a vision tower, as part.name:number x shape.",
     ),
     section="model",
     choices=(Choice("vision.projector:1x4096x1024", QT_TRANSLATE_NOOP("fields", "a projector")),),

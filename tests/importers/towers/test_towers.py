@@ -55,6 +55,28 @@ def test_the_estimate_holds_a_tower_and_does_not_train_it() -> None:
         assert with_tower.component(other).bytes == without.component(other).bytes
 
 
+def test_what_only_some_layers_have_is_trained_with_the_rest() -> None:
+    text = {
+        **TEXT,
+        "model_type": "gemma4_text",
+        "hidden_size": 256,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 1,
+        "head_dim": 64,
+        "intermediate_size": 512,
+        "hidden_size_per_layer_input": 32,
+        "vocab_size_per_layer_input": 1000,
+        "global_head_dim": 128,
+    }
+    model = import_config({"model_type": "gemma4", "text_config": text, "vision_config": CLIP}).model
+    found = estimate(Scenario(model=model))
+    parts = found.parameters.by_part
+    assert parts["per_layer"] > 1000 * 12 * 32
+    assert found.parameters.trainable == found.parameters.total - parts["vision"]
+    assert sum(part.bytes for part in found.components) == found.peak_bytes
+
+
 def test_whisper_like_ears_and_gemma_3s_eyes() -> None:
     audio = {
         "model_type": "qwen2_audio_encoder",
