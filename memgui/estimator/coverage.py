@@ -14,13 +14,14 @@ from memgui.estimator.modules.eager import MASKINGS
 from memgui.estimator.modules.encoders import HEADS
 from memgui.estimator.modules.implementations import IMPLEMENTATIONS
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, PLACEMENTS
+from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.moe import EXPERTS, GATES
 from memgui.estimator.modules.norm import NORMS
 from memgui.estimator.modules.reach import FLASH_2
 from memgui.estimator.modules.rotary import ROTATIONS
 from memgui.estimator.modules.routers import ROUTERS
 from memgui.estimator.optimizers import OPTIMIZERS
-from memgui.estimator.options import ADAPTERS, BASES, WIDTHS
+from memgui.estimator.options import WIDTHS
 from memgui.spec.formats import SCHEMES
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
@@ -77,10 +78,18 @@ def require_covered(model: ModelSpec) -> None:
     for name, known in {**_CHOICES, **_SHAPES[_shape(model)]}.items():
         if getattr(model, name) not in known:
             raise NotCovered(_not_yet(f"model.{name}", getattr(model, name)))
+    if model.hidden_act not in ACTIVATIONS and _writes_a_plain_mlp(model):
+        raise NotCovered(_not_yet("model.hidden_act", model.hidden_act))
     for name, patterns in (("layer_types", MIXERS), ("mlp_layer_types", FEED_FORWARDS)):
         for value in getattr(model, name):
             if value not in patterns and value != "none":
                 raise NotCovered(_not_yet(f"model.{name}", value))
+
+
+def _writes_a_plain_mlp(model: ModelSpec) -> bool:
+    """Whether anything but grouped experts, which may gate otherwise, takes the activation."""
+    beside = "dense" in model.mlp_layer_types or model.n_shared_experts > 0
+    return not model.num_experts or beside or model.expert_layout != "grouped"
 
 
 def _shape(model: ModelSpec) -> str:
@@ -110,16 +119,23 @@ def require_covered_run(scenario: Scenario) -> None:
         value = getattr(settings, name)
         if value not in known:
             raise NotCovered(_not_yet(f"{part}.{name}", value))
-    other = IMPLEMENTATIONS.get(scenario.training.implementation) if part == "training" else None
-    if other is not None:
-        if scenario.training.method not in other.methods:
-            raise NotCovered(_not_yet("training.method", scenario.training.method))
-        lacking = other.lacks(scenario.model)
-        if lacking:
-            raise NotCovered(_not_yet(f"model.{lacking}", getattr(scenario.model, lacking)))
+    if part == "training":
+        _require_written(scenario)
     if scenario.training.lora.adapter_format not in WIDTHS:
         value = scenario.training.lora.adapter_format
         raise NotCovered(_not_yet("training.lora.adapter_format", value))
+
+
+def _require_written(scenario: Scenario) -> None:
+    """Raise :class:`NotCovered` where a training step's implementation lacks what is chosen."""
+    code = IMPLEMENTATIONS[scenario.training.implementation]
+    for name, known in code.choices.items():
+        value = getattr(scenario.training, name)
+        if value not in known:
+            raise NotCovered(_not_yet(f"training.{name}", value))
+    lacking = code.lacks(scenario.model)
+    if lacking:
+        raise NotCovered(_not_yet(f"model.{lacking}", getattr(scenario.model, lacking)))
 
 
 PACKED_CACHES: Final = ("quantized_int4", "quantized_int2", "int8")
@@ -128,13 +144,10 @@ PACKED_CACHES: Final = ("quantized_int4", "quantized_int2", "int8")
 _ALONE: Final = Parallelism()
 _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
     "training": {
-        "method": ("full", "frozen", *ADAPTERS),
         "precision": ("fp32", "bf16", "fp16", "bf16_mixed", "bf16_master", "fp16_master"),
         "optimizer": OPTIMIZERS,
         "activation_checkpointing": ("none", "selective", "selective_op", "full"),
-        "attention": ("eager", "sdpa", FLASH_2),
-        "implementation": ("transformers", *IMPLEMENTATIONS),
-        "base_format": {*WIDTHS, *BASES},
+        "implementation": IMPLEMENTATIONS,
     },
     "inference": {
         "engine": ("transformers", "gpt-fast"),

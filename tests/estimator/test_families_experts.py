@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from memgui.estimator import ledger
+from memgui.estimator import estimate, ledger
 from memgui.spec import Scenario, Training
+from tests.estimator.build import training
 from tests.estimator.families import (
     check_cache,
     check_parameters,
@@ -15,6 +17,7 @@ from tests.estimator.families import (
     read,
     title,
 )
+from tests.estimator.models import LLAMA_3_1B
 
 ROWS = read("experts")
 
@@ -40,3 +43,9 @@ def test_parameters(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", ROWS["caches"], ids=lambda row: row["model"])
 def test_caches(row: dict[str, Any]) -> None:
     check_cache(ROWS, row)
+
+
+def test_a_gate_that_only_experts_have_is_refused_where_a_plain_layer_would_take_it() -> None:
+    dense = msgspec.structs.replace(LLAMA_3_1B, hidden_act="swiglu_clamped")
+    verdict = estimate(training(dense)).verdict
+    assert (verdict.kind, verdict.reason.args["path"]) == ("unknown", "model.hidden_act")
