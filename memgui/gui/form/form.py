@@ -182,7 +182,7 @@ class Form(QWidget):
     def _edited(self, path: str, value: Any, held: bool) -> None:
         if path == "device.memory_bytes":
             # Other memory is another device: the name must not go on saying which one it was.
-            values = {path: value, "device.name": self.tr("Custom")}
+            values = {path: value, "device.name": self.tr("Custom GPU")}
             self._document.edit_many(values, label(path), held=held)
         else:
             self._document.edit(path, value, held=held)

@@ -22,6 +22,9 @@ from memgui.spec.fields import Field
 UNCOUNTED = ("device",)
 """Sections whose values are a choice of one's own each time: "3 changed" would say nothing."""
 
+_OTHER = {"training": "inference.", "inference": "training."}
+"""Where the other task's fields are: of those nobody asks why they do not apply."""
+
 
 class Section(QWidget):
     """Header, rows, and behind "more" the advanced rows."""
@@ -150,7 +153,8 @@ class Section(QWidget):
                 shown = applies and self._wanted(field)
             else:
                 # One that does not apply stands, with its reason, only among all of the section's fields.
-                shown = (applies and not field.advanced) or (open_more and (applies or bool(field.why_not)))
+                said = bool(field.why_not) and not field.path.startswith(_OTHER[scenario.task])
+                shown = (applies and not field.advanced) or (open_more and (applies or said))
             if shown:
                 row.set_value(get(scenario, path))
                 row.set_applies(applies)

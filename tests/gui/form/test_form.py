@@ -212,7 +212,7 @@ def test_a_device_is_one_step_and_other_memory_is_another_device(form: Form, doc
     assert document.undo_stack.count() == 1
     document.settle()
     write(form, "device.memory_bytes", "20 GB")
-    assert document.scenario.device.name == "Custom"
+    assert document.scenario.device.name == "Custom GPU"
     assert document.scenario.device.memory_bytes == 20_000_000_000
     assert document.undo_stack.count() == 2
 
@@ -294,6 +294,11 @@ def test_a_field_that_does_not_apply_stands_only_among_all_of_its_section(
     form.sections["precision"].more.setChecked(True)
     assert rank in visible(form)
     assert not row(form, rank).isEnabled()
+    document.edit("task", "inference")
+    document.settle()
+    assert rank not in visible(form)
+    document.edit("task", "training")
+    document.settle()
     form.sections["precision"].more.setChecked(False)
     assert rank not in visible(form)
     document.edit("training.optimizer", "galore")
