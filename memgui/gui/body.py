@@ -47,6 +47,12 @@ class Body(QWidget):
         ):
             for part in parts:
                 splitter.addWidget(part)
+        # What a window grows by goes to picture and tabs, however the handles came to their places.
+        for splitter, place in ((self.main, 2), (self.right, 1)):
+            for index in range(splitter.count()):
+                splitter.setStretchFactor(index, 1 if index == place else 0)
+        self.picture.setStretchFactor(0, 1)
+        self.picture.setStretchFactor(1, 1)
         look = Look.of(self)
         self.presets.setMinimumWidth(look.px(150))
         self.form.setMinimumWidth(look.px(280))
@@ -91,11 +97,6 @@ class Body(QWidget):
         self.main.setSizes([presets, form, rest])
         self.picture.setSizes([donut, max(1, rest - donut)])
         self.right.setSizes([picture, max(1, height - picture)])
-        for splitter, place in ((self.main, 2), (self.right, 1)):
-            for index in range(splitter.count()):
-                splitter.setStretchFactor(index, 1 if index == place else 0)
-        self.picture.setStretchFactor(0, 1)
-        self.picture.setStretchFactor(1, 1)
 
     def restore(self, state: WindowState) -> bool:
         """Put the handles where they were; false where that is not known."""

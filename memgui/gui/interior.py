@@ -229,6 +229,7 @@ class Interior(QObject):
     def _show_presets(self, on: bool) -> None:
         self.window.body.show_presets(on)
         if on:
+            self.window.presets_folded = False
             self.presets.show()
         self.toolbar.presets.setVisible(not on)
         self.actions.show_presets.setChecked(on)
@@ -237,9 +238,8 @@ class Interior(QObject):
         self.window.body.expand(on)
         self.tabs.set_expanded(on)
 
-    def _narrowed(self, narrow: bool) -> None:
-        if narrow:
-            self.actions.show_presets.setChecked(False)
+    def _narrowed(self) -> None:
+        self._show_presets(not self.window.body.presets.isHidden())
 
     def _escaped(self) -> None:
         if "notices" in self.__dict__:

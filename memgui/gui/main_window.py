@@ -63,6 +63,8 @@ class MainWindow(QMainWindow):
         self.legend = Legend(selection, view, self)
         self.body = Body(self.donut, self.legend, self)
         self._narrow: bool | None = None
+        self.presets_folded = False
+        """The presets are hidden for want of room only: they come back with it."""
         self._shown_before = False
         self._next_frame: QTimer | None = None
         self._lay_out()
@@ -115,12 +117,15 @@ class MainWindow(QMainWindow):
         look = Look.of(self)
         if not self.state.restore_window(self):
             self.resize(look.px(SIZE[0]), look.px(SIZE[1]))
-        self.body.show_presets(self.state.flag("presets", True) and not self.is_narrow)
+        wanted = self.state.flag("presets", True)
+        self.presets_folded = wanted and self.is_narrow
+        self.body.show_presets(wanted and not self.is_narrow)
         self.body.expand(self.state.flag("expanded", False))
 
     def put_back(self) -> None:
         """The layout of the first start."""
         self.body.expand(False)
+        self.presets_folded = self.is_narrow
         self.body.show_presets(not self.is_narrow)
         self.body.put_back(self.body.width(), self.body.height())
 
@@ -146,7 +151,11 @@ class MainWindow(QMainWindow):
         if self.is_narrow != self._narrow:
             self._narrow = self.is_narrow
             if self._narrow:
+                self.presets_folded = self.presets_folded or not self.body.presets.isHidden()
                 self.body.show_presets(False)
+            elif self.presets_folded:
+                self.presets_folded = False
+                self.body.show_presets(True)
             self.narrowed.emit(self._narrow)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -165,7 +174,7 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.closing.emit()
-        self.state.put("presets", not self.body.presets.isHidden())
+        self.state.put("presets", self.presets_folded or not self.body.presets.isHidden())
         self.state.put("expanded", self.body.is_expanded)
         self.state.keep(self, self.body.splitters())
         super().closeEvent(event)

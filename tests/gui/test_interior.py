@@ -221,6 +221,22 @@ def test_the_presets_give_way_in_a_narrow_window(inside: Interior) -> None:
     assert inside.presets.isVisible()
 
 
+def test_the_presets_come_back_with_the_room_and_the_form_keeps_its_width(inside: Interior) -> None:
+    window, wide = inside.window, inside.window.size()
+    form = window.body.form.width()
+    window.resize(1030, 700)
+    assert window.body.presets.isHidden()
+    window.resize(wide)
+    assert inside.presets.isVisible()
+    assert not inside.toolbar.presets.isVisible()
+    window.resize(2 * wide.width(), wide.height())
+    assert window.body.form.width() == form
+    inside.actions.show_presets.trigger()
+    window.resize(1030, 700)
+    window.resize(wide)
+    assert window.body.presets.isHidden()
+
+
 def test_expanding_the_tabs_hides_the_picture(inside: Interior) -> None:
     inside.actions.expand_tabs.trigger()
     assert not inside.window.body.picture.isVisible()
