@@ -40,6 +40,7 @@ ARCHITECTURES |= {
     "jamba": "jamba",
 }
 NOT_WRITTEN = {
+    "mimo_v2_flash",
     "mistral4",
     "granitemoehybrid",
     "nemotron_h",
