@@ -92,6 +92,10 @@ class Row(QWidget):
         if isinstance(self.box, NumberBox):
             self.box.failed.connect(self._text_failed)
 
+    def stops(self) -> tuple[QWidget, ...]:
+        """What Tab stops at, in the order of the line."""
+        return (self.box,) if self.slider is None else (self.slider, self.box)
+
     def set_value(self, value: Any) -> None:
         """Show the field's value."""
         self.editor.set_value(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
@@ -139,6 +140,17 @@ class Section(QWidget):
                 # The plain rows stand before "more", the advanced ones after it.
                 column.insertWidget(place + (1 if field.advanced else 0), row)
                 self.row_made.emit(row)
+        self._order_stops()
+
+    def _order_stops(self) -> None:
+        """Have Tab go from line to line, whenever the rows were made."""
+        rows = sorted(self.rows.values(), key=lambda row: self.fields.index(row.field))
+        stops: list[QWidget] = [self.header]
+        stops += [stop for row in rows if not row.field.advanced for stop in row.stops()]
+        stops.append(self.more)
+        stops += [stop for row in rows if row.field.advanced for stop in row.stops()]
+        for one, following in pairwise(stops):
+            QWidget.setTabOrder(one, following)
 
     def _refresh_rows(self, result: Result, applying: list[Field]) -> None:
         scenario = result.scenario

@@ -305,3 +305,19 @@ def test_a_field_that_does_not_apply_stands_only_among_all_of_its_section(
     document.settle()
     assert rank in visible(form)
     assert row(form, rank).isEnabled()
+
+
+def test_tab_goes_from_line_to_line(form: Form, qtbot: QtBot) -> None:
+    form.sections["workload"].more.setChecked(True)
+    stop: QWidget = form.sections["workload"].header
+    seen: list[Row] = []
+    while stop is not form.sections["precision"].header:
+        stop = stop.nextInFocusChain()
+        at: QWidget | None = stop
+        while at is not None and not isinstance(at, Row):
+            at = at.parentWidget()
+        if at is not None and at.isVisible() and at not in seen:
+            seen.append(at)
+    shown = [row for row in form.sections["workload"].rows.values() if row.isVisible()]
+    assert len(shown) > 5
+    assert seen == sorted(shown, key=lambda row: row.y())
