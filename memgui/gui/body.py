@@ -92,8 +92,8 @@ class Body(QWidget):
             donut += (width - look.px(1600)) // 3
         if height > look.px(720):
             picture += (height - look.px(720)) // 2
-        presets = 0 if self.presets.isHidden() else look.px(PRESETS)
-        rest = width - presets - form
+        presets = look.px(PRESETS)  # hidden, they keep it for when they come back
+        rest = width - form - (0 if self.presets.isHidden() else presets)
         self.main.setSizes([presets, form, rest])
         self.picture.setSizes([donut, max(1, rest - donut)])
         self.right.setSizes([picture, max(1, height - picture)])
