@@ -74,10 +74,23 @@ def grouped(t: Tape, c: Context, x: Tensor) -> Tensor:
     t.run("_to_copy", (ordered,), (narrow,), (), ())
     offsets = t.tensor("offsets", ("E",), INT32)
     t.run("cumsum", (narrow,), (offsets,), (), ())
-    both = _product(
-        t, c, selected, "experts.gate_up", "experts.gate_up_proj", (2, "m"), ("h",), offsets, ordered, rows
-    )
-    product = GATES[m.hidden_act](t, both, (*rows, "m"))
+    if m.gated_mlp:
+        both = _product(
+            t,
+            c,
+            selected,
+            "experts.gate_up",
+            "experts.gate_up_proj",
+            (2, "m"),
+            ("h",),
+            offsets,
+            ordered,
+            rows,
+        )
+        product = GATES[m.hidden_act](t, both, (*rows, "m"))
+    else:
+        up = _product(t, c, selected, "experts.up", "experts.up_proj", ("m",), ("h",), offsets, ordered, rows)
+        product = ACTIVATIONS[m.hidden_act](t, up)
     down = _product(
         t, c, product, "experts.down", "experts.down_proj", ("h",), ("m",), offsets, ordered, rows
     )
