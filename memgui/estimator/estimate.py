@@ -157,7 +157,9 @@ class _Assembly:
 
         def listed(key: str) -> list[Listed]:
             own: list[Listed] = list(self.run.held(found).get(key, ()))
-            own.extend((thing, count) for (thing, component), count in found.bag.items() if component == key)
+            own.extend(
+                (thing, count) for (thing, component), count in found.bag().items() if component == key
+            )
             return own
 
         return tuple(

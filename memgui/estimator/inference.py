@@ -14,13 +14,13 @@ Since 4.50 weights are carved out of one block that is filled before they are lo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 
 import msgspec
 
 from memgui.estimator.account import account
-from memgui.estimator.measure import Bag, Bytes, Contents
+from memgui.estimator.measure import Bytes, Contents, Pile
 from memgui.estimator.moments import LOAD, SERVING, Amount, Overhead, amount_of, moment
 from memgui.estimator.overhead import BLOCK, block_bytes
 from memgui.estimator.program import Program, compiled
@@ -54,12 +54,13 @@ class Pass:
         self.program = program
         self.inputs = [*_inputs(program), *beside]
         self.numbers = Bytes(monomial_values(scenario, program, INFERENCE))
+        self.tensors = Contents(self.numbers)
         self.walk: Walk[int] = Walk(program, self.numbers)
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
 
-    def contents(self) -> Walk[Bag]:
+    def contents(self) -> Walk[Pile]:
         """The same walk over tensors."""
-        return Walk(self.program, Contents(self.numbers), guide=self.walk)
+        return Walk(self.program, self.tensors, guide=self.walk)
 
 
 def _inputs(program: Program) -> list[Tensor]:
@@ -170,10 +171,10 @@ class InferenceRun(Run):
     def _found(self, part: Pass, at: int, offset: int) -> Found:
         walk = part.contents()
         point = next(islice(walk.forward(), at, None))
-        bag = walk.m.copy(point.amount())
+        pile = point.amount()
         if offset:
-            bag = walk.m.add(bag, point.slope(), offset)
-        bag = walk.m.add(bag, walk.cache(before=True))
+            pile = walk.m.add(pile, point.slope(), offset)
+        pile = walk.m.add(pile, walk.cache(before=True))
         stage = f"{part.name}.{STAGES.get(point.key, point.key)}"
         layer = point.start + offset if point.start >= 0 else -1
         base = self.inputs_and_weights(part)
@@ -182,8 +183,8 @@ class InferenceRun(Run):
             stage,
             SERVING[stage],
             base,
-            amount_of(bag, part.numbers),
-            bag,
+            amount_of(pile, part.tensors),
+            partial(part.tensors.bag, pile),
             layer,
             operator_at(part.numbers, point.place()),
         )
@@ -211,14 +212,12 @@ class InferenceRun(Run):
         load = Amount({"weights": a.weight_bytes}, self.weight_excess)
         yield moment("load", "load", LOAD, load, overhead)
         for part in self.passes:
-            for point_ in part.walk.forward():
-                point_.amount()
             walk = part.contents()
             before = self.inputs_and_weights(part)
-            base = before.plus(amount_of(walk.cache(before=True), part.numbers))
+            base = before.plus(amount_of(walk.cache(before=True), part.tensors))
             for point in walk.forward():
-                amount = base.plus(amount_of(point.amount(), part.numbers))
-                slope = amount_of(point.slope(), part.numbers) if point.count > 1 else Amount({}, 0)
+                amount = base.plus(amount_of(point.amount(), part.tensors))
+                slope = amount_of(point.slope(), part.tensors) if point.count > 1 else Amount({}, 0)
                 operator = operator_at(part.numbers, point.place())
                 stage = f"{part.name}.{STAGES.get(point.key, point.key)}"
                 for offset in range(point.count):
@@ -227,7 +226,7 @@ class InferenceRun(Run):
                     yield moment(
                         key, stage, SERVING[stage], amount.plus(slope, offset), overhead, layer, operator
                     )
-            after = before.plus(amount_of(walk.cache(), part.numbers))
+            after = before.plus(amount_of(walk.cache(), part.tensors))
             stage = f"after_{part.name}"
             yield moment(stage, stage, SERVING[stage], after, overhead)
 

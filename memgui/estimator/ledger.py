@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from memgui.estimator.estimate import run_of
 from memgui.estimator.inference import InferenceRun
+from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.result import Parameters
 from memgui.estimator.run import Run, operator_at
 from memgui.estimator.tape import Tensor
 from memgui.estimator.training import CLIP, TrainingRun, highest
-from memgui.estimator.walk import Point
 from memgui.spec.scenario import Scenario
 
 

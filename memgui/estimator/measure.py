@@ -1,7 +1,7 @@
 """Two ways to add up what is alive: as bytes, and as the tensors themselves.
 
 The walk through a step (:mod:`memgui.estimator.walk`) is written once, over a measure.  With
-:class:`Bytes` it yields ints and is fast; with :class:`Contents` it yields bags, which know every
+:class:`Bytes` it yields ints and is fast; with :class:`Contents` it yields piles of lots, which know every
 tensor, how often it is alive and to which component it belongs.  So every part that is shown comes
 from the walk that made the totals.
 """
@@ -9,17 +9,40 @@ from the walk that made the totals.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import accumulate
 from operator import mul
 from typing import Protocol, TypeVar
 
 from memgui.estimator.events import Events, Group, Thing
+from memgui.estimator.overhead import block_bytes
 
 Sorter = Callable[[Thing], str]
 """Says to which component a thing belongs."""
 
 Bag = dict[tuple[Thing, str], int]
 """How many of each thing are alive, by the component that each counts for."""
+
+
+class Lot:
+    """Things that the walk adds and takes away together; ``parts`` are listed when looked at."""
+
+    __slots__ = ("_list", "_parts")
+
+    def __init__(self, make: Callable[[], Bag]) -> None:
+        self._list = make
+        self._parts: Bag | None = None
+
+    @property
+    def parts(self) -> Bag:
+        """The things themselves."""
+        if self._parts is None:
+            self._parts = self._list()
+        return self._parts
+
+
+Pile = dict[Lot, int]
+"""How many of each lot are alive."""
 
 N = TypeVar("N")
 
@@ -125,42 +148,79 @@ class Bytes:
 class Contents:
     """The tensors themselves, at the same events where ``numbers`` finds the peaks."""
 
-    __slots__ = ("numbers",)
+    __slots__ = ("_lots", "_sums", "numbers")
 
     def __init__(self, numbers: Bytes) -> None:
         self.numbers = numbers
+        self._lots: dict[tuple[Group | Events, Sorter, int], Lot] = {}
+        self._sums: dict[Lot, tuple[dict[str, int], int]] = {}
 
-    def nothing(self) -> Bag:
+    def nothing(self) -> Pile:
         return {}
 
-    def add(self, amount: Bag, more: Bag, times: int = 1) -> Bag:
-        for key, number in more.items():
-            amount[key] = amount.get(key, 0) + number * times
+    def add(self, amount: Pile, more: Pile, times: int = 1) -> Pile:
+        for lot, number in more.items():
+            amount[lot] = amount.get(lot, 0) + number * times
         return amount
 
-    def copy(self, amount: Bag) -> Bag:
+    def copy(self, amount: Pile) -> Pile:
         return dict(amount)
 
-    def larger(self, one: Bag, other: Bag) -> bool:
+    def larger(self, one: Pile, other: Pile) -> bool:
         return self.bytes(one) > self.bytes(other)
 
-    def bytes(self, bag: Bag) -> int:
-        """The bytes of everything in ``bag``."""
-        of = self.numbers.of
-        return sum(of(thing) * number for (thing, _), number in bag.items())
+    def bytes(self, pile: Pile) -> int:
+        """The bytes of everything in ``pile``."""
+        return sum(sum(self.sums(lot)[0].values()) * number for lot, number in pile.items())
 
-    def peak(self, events: Events, sort: Sorter, stop: int | None = None) -> Bag:
+    def sums(self, lot: Lot) -> tuple[dict[str, int], int]:
+        """The bytes of a lot by component, and what the allocator's blocks add to them."""
+        found = self._sums.get(lot)
+        if found is None:
+            components: dict[str, int] = {}
+            excess = 0
+            values = self.numbers.values
+            for (thing, component), count in lot.parts.items():
+                size = thing.coefficient * values[thing.monomial]
+                components[component] = components.get(component, 0) + size * count
+                excess += (block_bytes(size) - size) * count
+            found = self._sums[lot] = components, excess
+        return found
+
+    def bag(self, pile: Pile) -> Bag:
+        """Every thing in ``pile``."""
+        bag: Bag = {}
+        for lot, times in pile.items():
+            for key, number in lot.parts.items():
+                bag[key] = bag.get(key, 0) + number * times
+        return bag
+
+    def peak(self, events: Events, sort: Sorter, stop: int | None = None) -> Pile:
         return self._until(events, sort, self.numbers.stop_at_peak(events, stop))
 
-    def end(self, events: Events, sort: Sorter) -> Bag:
+    def end(self, events: Events, sort: Sorter) -> Pile:
         return self._until(events, sort, len(events.things))
 
-    def _until(self, events: Events, sort: Sorter, stop: int) -> Bag:
+    def _until(self, events: Events, sort: Sorter, stop: int) -> Pile:
+        return self._lot(events, sort, stop, partial(self._alive, events, sort, stop)) if stop else {}
+
+    def _alive(self, events: Events, sort: Sorter, stop: int) -> Bag:
         count: dict[Thing, int] = {}
         for thing, coefficient in zip(events.things[:stop], self.numbers.coefficients(events), strict=False):
             if coefficient:
                 count[thing] = count.get(thing, 0) + (1 if coefficient > 0 else -1)
         return {(thing, sort(thing)): number for thing, number in count.items() if number}
 
-    def group(self, group: Group, sort: Sorter) -> Bag:
-        return {(thing, sort(thing)): 1 for thing in group.things}
+    def group(self, group: Group, sort: Sorter) -> Pile:
+        return self._lot(group, sort, 0, partial(_listed, group, sort)) if group.things else {}
+
+    def _lot(self, source: Group | Events, sort: Sorter, stop: int, make: Callable[[], Bag]) -> Pile:
+        key = source, sort, stop
+        lot = self._lots.get(key)
+        if lot is None:
+            lot = self._lots[key] = Lot(make)
+        return {lot: 1}
+
+
+def _listed(group: Group, sort: Sorter) -> Bag:
+    return {(thing, sort(thing)): 1 for thing in group.things}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, overload
 
-from memgui.estimator.measure import Bag, Bytes
-from memgui.estimator.overhead import block_bytes
+from memgui.estimator.measure import Contents, Pile
 from memgui.estimator.result import COMPONENTS, Moment
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 
@@ -115,16 +114,16 @@ class Amount(NamedTuple):
         return Amount(total, self.excess + other.excess * times)
 
 
-def amount_of(bag: Bag, numbers: Bytes) -> Amount:
-    """The bytes of what is in ``bag``, by component."""
+def amount_of(pile: Pile, contents: Contents) -> Amount:
+    """The bytes of what is in ``pile``, by component."""
     components: dict[str, int] = {}
     excess = 0
-    values = numbers.values
-    for (thing, component), count in bag.items():
-        if count:
-            size = thing.coefficient * values[thing.monomial]
-            components[component] = components.get(component, 0) + size * count
-            excess += (block_bytes(size) - size) * count
+    for lot, times in pile.items():
+        if times:
+            sums, over = contents.sums(lot)
+            for component, size in sums.items():
+                components[component] = components.get(component, 0) + size * times
+            excess += over * times
     return Amount(components, excess)
 
 

@@ -93,6 +93,7 @@ class Stack:
         self.frame = frame
         self.frame_key, self.layer_key = FRAME_KEYS[frame.tape.key], LAYER_KEYS[name]
         self.runs: list[tuple[Kind, int]] = []
+        self.kinds: list[Kind] = []
         self.back: list[Stretch] = []
         self.role = ALONE
 
@@ -233,6 +234,7 @@ class Program:
                     kind = Kind(layer.key, layer.label, tuple(blocks), handed, again)
                     kinds[layer, *before, again] = kind
                     self.kinds.append(kind)
+                    stack.kinds.append(kind)
                 alike = left if (frozen, x.grad, x.width) == before else 1
                 kind.count += alike
                 stack.runs.append((kind, alike))

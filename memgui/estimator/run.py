@@ -10,11 +10,11 @@ from memgui.estimator.account import Account
 from memgui.estimator.events import Thing
 from memgui.estimator.measure import Bag, Bytes
 from memgui.estimator.moments import Amount, Overhead
+from memgui.estimator.points import Place
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
 from memgui.estimator.state import State
 from memgui.estimator.tape import MADE, Tensor
-from memgui.estimator.walk import Place
 from memgui.spec.messages import Message
 from memgui.spec.scenario import Scenario
 
@@ -23,14 +23,14 @@ Held = dict[str, list[tuple[Thing | State, int]]]
 
 
 class Found(NamedTuple):
-    """The peak: its name, what stays (``base``) and what is alive beside it (``amount``, ``bag``)."""
+    """The peak: its name, what stays (``base``), what is alive beside it (``amount``; ``bag()`` lists it)."""
 
     key: str
     stage: str
     template: str
     base: Amount
     amount: Amount
-    bag: Bag
+    bag: Callable[[], Bag]
     layer: int
     operator: str
 

@@ -9,9 +9,10 @@ module states a sum.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
+
+import msgspec
 
 from memgui.estimator.tensor import (
     AMBIENT,
@@ -58,7 +59,7 @@ REPLACES: Final = 3  # takes the place of what was saved, and of the output's gr
 Back = tuple[tuple[Tensor, int], ...]
 
 
-class Op:
+class Op(msgspec.Struct, eq=False, gc=False):
     """One operator that ran: tensors in and out, what its backward keeps and makes.
 
     ``extra`` and ``back_extra`` are sizes (coefficient, monomial) that forward and backward hold
@@ -67,47 +68,18 @@ class Op:
     that is computed again in backward, 0 outside of any.
     """
 
-    __slots__ = (
-        "back",
-        "back_extra",
-        "back_inner",
-        "extra",
-        "inner",
-        "ins",
-        "module",
-        "name",
-        "outs",
-        "part",
-        "region",
-        "saves",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        part: str,
-        module: str,
-        ins: tuple[Tensor, ...],
-        outs: tuple[Tensor, ...],
-        saves: tuple[Tensor, ...],
-        back: Back,
-        extra: tuple[int, int] | None,
-        back_extra: tuple[int, int] | None,
-        back_inner: tuple[int, int] | None,
-        inner: tuple[int, int] | None,
-    ) -> None:
-        self.name = name
-        self.part = part
-        self.module = module
-        self.ins = ins
-        self.outs = outs
-        self.saves = saves
-        self.back = back
-        self.extra = extra
-        self.back_extra = back_extra
-        self.back_inner = back_inner
-        self.inner = inner
-        self.region = 0
+    name: str
+    part: str
+    module: str
+    ins: tuple[Tensor, ...]
+    outs: tuple[Tensor, ...]
+    saves: tuple[Tensor, ...]
+    back: Back
+    extra: tuple[int, int] | None
+    back_extra: tuple[int, int] | None
+    back_inner: tuple[int, int] | None
+    inner: tuple[int, int] | None
+    region: int = 0
 
 
 class Tape:
@@ -201,12 +173,9 @@ class Tape:
     def tensor(self, name: str, dims: Dims, width: int, grad: bool = False, origin: int = MADE) -> Tensor:
         """A tensor of shape ``dims`` with ``width`` bytes per element."""
         coefficient, monomial = self.sizes.of(dims)
-        made = Tensor(name, dims, width, coefficient * width, monomial, grad, origin)
-        made.block = self.key
-        made.part = self.part
-        made.module = self.module
-        made.loss = self.loss
-        return made
+        size = coefficient * width
+        where = self.key, self.part, self.module
+        return Tensor(name, dims, width, size, monomial, grad, origin, *where, self.loss)
 
     def parameter(
         self,
@@ -228,19 +197,23 @@ class Tape:
         if self.pool is not None and self.drawn < len(self.pool):
             self.drawn += 1
             return self.pool[self.drawn - 1]
+        elements = self.sizes.count(dims)
         made = Parameter(
             name,
             dims,
             width,
-            self.sizes.count(dims),
+            elements * width,
+            0,
             trainable and self.training,
-            cut,
-            role,
-            inputs,
+            PARAMETER,
+            self.key,
+            part or self.part,
+            self.module,
+            elements=elements,
+            cut=cut,
+            role=role,
+            inputs=inputs,
         )
-        made.block = self.key
-        made.part = part or self.part
-        made.module = self.module
         self.parameters.append(made)
         if self.pool is not None:
             made.tied = made.grad
@@ -265,23 +238,15 @@ class Tape:
     def view(self, x: Tensor, name: str, dims: Dims) -> Tensor:
         """A view of ``x``: another shape, the same storage and gradient path."""
         coefficient, monomial = self.sizes.of(dims)
-        made = Tensor(name, dims, x.width, coefficient * x.width, monomial, x.grad, x.origin)
+        size, width = coefficient * x.width, x.width
+        where = self.key, self.part, self.module
+        made = Tensor(name, dims, width, size, monomial, x.grad, x.origin, *where, x.loss, x.layout)
         made.root = x.root
-        made.layout = x.layout
-        made.block = self.key
-        made.part, made.module, made.loss = self.part, self.module, x.loss
         return made
 
-    @contextmanager
-    def within(self, name: str) -> Iterator[None]:
+    def within(self, name: str) -> AbstractContextManager[None]:
         """The operators of a stretch that may be computed again in backward, by its name."""
-        if self.region or name not in self.recomputed:
-            yield
-            return
-        self.regions.append(name)
-        self.region = len(self.regions)
-        yield
-        self.region = 0
+        return _Within(self, name) if name in self.recomputed and not self.region else _AS_IT_IS
 
     def use(self, *tensors: Tensor) -> None:
         """Python still refers to ``tensors`` up to here (an argument of a call that returns now)."""
@@ -342,9 +307,8 @@ class Tape:
         inner: tuple[int, int] | None = None,
     ) -> None:
         """Add an operator."""
-        op = Op(name, self.part, self.module, ins, outs, saves, back, extra, back_extra, back_inner, inner)
-        op.region = self.region
-        self.ops.append(op)
+        beside = extra, back_extra, back_inner, inner
+        self.ops.append(Op(name, self.part, self.module, ins, outs, saves, back, *beside, self.region))
 
     def record(
         self,
@@ -364,3 +328,23 @@ class Tape:
             back_extra = back_inner = None
         self.run(name, ins, (out,), saves, back, extra, back_extra, back_inner, inner)
         return out
+
+
+class _Within:
+    """What runs inside is a stretch that is computed again."""
+
+    __slots__ = ("_name", "_tape")
+
+    def __init__(self, tape: Tape, name: str) -> None:
+        self._tape = tape
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._tape.regions.append(self._name)
+        self._tape.region = len(self._tape.regions)
+
+    def __exit__(self, *_: object) -> None:
+        self._tape.region = 0
+
+
+_AS_IT_IS: Final = nullcontext()

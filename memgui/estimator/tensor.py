@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 Dims = tuple[int | str, ...]
 
 MADE: Final = 0  # by an operator of this block
@@ -69,7 +71,7 @@ class Sizes:
         return total
 
 
-class Tensor:
+class Tensor(msgspec.Struct, eq=False):
     """A tensor without content: shape, bytes per element, whether a gradient flows to it.
 
     ``root`` owns the storage (itself, unless this is a view); ``coefficient`` and ``monomial``
@@ -79,50 +81,31 @@ class Tensor:
     ``layout`` is how queries, keys and values lie in memory; it decides which operators copy them.
     """
 
-    __slots__ = (
-        "block",
-        "cached",
-        "coefficient",
-        "dims",
-        "grad",
-        "layout",
-        "loss",
-        "module",
-        "monomial",
-        "name",
-        "origin",
-        "part",
-        "root",
-        "stepwise",
-        "weight_copy",
-        "width",
-    )
+    name: str
+    dims: Dims
+    width: int
+    coefficient: int
+    monomial: int
+    grad: bool
+    origin: int
+    block: str = ""
+    part: str = ""
+    module: str = ""
+    loss: bool = False
+    layout: int = BY_TOKEN
+    weight_copy: bool = False
+    stepwise: bool = False
+    cached: bool = False
+    root: Tensor = None  # type: ignore[assignment]  # itself from its making on
 
-    def __init__(
-        self, name: str, dims: Dims, width: int, coefficient: int, monomial: int, grad: bool, origin: int
-    ) -> None:
-        self.name = name
-        self.dims = dims
-        self.width = width
-        self.coefficient = coefficient
-        self.monomial = monomial
-        self.grad = grad
-        self.origin = origin
+    def __post_init__(self) -> None:
         self.root = self
-        self.layout = BY_TOKEN
-        self.block = ""
-        self.part = ""
-        self.module = ""
-        self.loss = False
-        self.weight_copy = False
-        self.stepwise = False
-        self.cached = False
 
     def __repr__(self) -> str:
         return f"{self.name}{list(self.dims)}x{self.width}"
 
 
-class Parameter(Tensor):
+class Parameter(Tensor, eq=False):
     """A weight: ``cut`` says what splits it (``column``, ``row``, ``vocabulary``, ``expert``, or nothing).
 
     ``role`` says what a linear layer does (``attention.v``, ``mlp.down``, ...), ``inputs`` how many of its
@@ -130,15 +113,9 @@ class Parameter(Tensor):
     ``tied`` marks a weight used in more than one place; ``copy`` is autocast's copy of it.
     """
 
-    __slots__ = ("copy", "cut", "elements", "inputs", "role", "tied")
-
-    def __init__(
-        self, name: str, dims: Dims, width: int, elements: int, grad: bool, cut: str, role: str, inputs: int
-    ) -> None:
-        super().__init__(name, dims, width, elements * width, 0, grad, PARAMETER)
-        self.elements = elements
-        self.cut = cut
-        self.role = role
-        self.inputs = inputs
-        self.tied = False
-        self.copy: Tensor | None = None
+    elements: int = 0
+    cut: str = ""
+    role: str = ""
+    inputs: int = 1
+    tied: bool = False
+    copy: Tensor | None = None

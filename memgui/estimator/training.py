@@ -15,16 +15,17 @@ import msgspec
 
 from memgui.estimator.account import account
 from memgui.estimator.keeping import keeping_of
-from memgui.estimator.measure import Bag, Bytes, Contents, N
+from memgui.estimator.measure import Bytes, Contents, N, Pile
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.options import ADAPTERS, BASES
 from memgui.estimator.overhead import block_bytes
+from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.symbols import TRAINING
-from memgui.estimator.walk import Point, Walk
+from memgui.estimator.walk import Walk
 from memgui.spec.formats import WeightScheme, weight_scheme
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
@@ -57,6 +58,7 @@ class TrainingRun(Run):
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         self.values = monomial_values(scenario, program, TRAINING)
         self.numbers = Bytes(self.values, whole=whole)
+        self.tensors = Contents(self.numbers)
         self.accumulates = training.gradient_accumulation_steps > 1
         self.main_gradients = bool(keeping.gradient_width)
         self.gradients_stay = self.main_gradients or not training.zero_grad_set_to_none
@@ -153,12 +155,12 @@ class TrainingRun(Run):
             )
         return found
 
-    def contents(self, *, accumulate: bool) -> Walk[Bag]:
-        """The same walk over tensors, guided by the finished one over bytes."""
+    def contents(self, *, accumulate: bool) -> Walk[Pile]:
+        """The same walk over tensors, guided by the one over bytes."""
         guide = self.walk(accumulate=accumulate)
         return Walk(
             self.program,
-            Contents(self.numbers),
+            self.tensors,
             accumulate=guide.accumulate,
             keep_outputs=guide.keep_outputs,
             consumer=guide.consumer,
@@ -179,9 +181,10 @@ class TrainingRun(Run):
         left = self.left(walk)
         step = Amount({"temporary": a.step_bytes}, 0)
         if best + (a.gradient_bytes if accumulate else 0) < a.gradient_bytes + a.step_bytes + left:
-            bag = self.left(self.contents(accumulate=accumulate))
+            pile = self.left(self.contents(accumulate=accumulate))
             base = self.base(states=True, gradients=True)
-            amount = step.plus(amount_of(bag, self.numbers))
+            amount = step.plus(amount_of(pile, self.tensors))
+            bag = partial(self.tensors.bag, pile)
             stage = "optimizer"
             return Found(f"step2.{stage}", stage, STEADY[stage], base, amount, bag, -1, self.stepper())
         return self._found(in_forward, at, offset, accumulate)
@@ -197,9 +200,9 @@ class TrainingRun(Run):
     def _found(self, forward: bool, at: int, offset: int, accumulate: bool) -> Found:
         walk = self.contents(accumulate=accumulate)
         point = next(islice(walk.forward() if forward else walk.backward(), at, None))
-        bag = walk.m.copy(point.amount())
+        pile = point.amount()
         if offset:
-            bag = walk.m.add(bag, point.slope(), offset)
+            pile = walk.m.add(pile, point.slope(), offset)
         stage = f"{'forward' if forward else 'backward'}.{point.key}"
         layer = point.start + offset * point.step if point.start >= 0 else -1
         key = f"{'step2.micro2' if self.accumulates else 'step2'}.{stage}" + (
@@ -210,8 +213,8 @@ class TrainingRun(Run):
             stage,
             (FURTHER if self.accumulates else STEADY)[stage],
             self.base(states=True, gradients=accumulate),
-            amount_of(bag, self.numbers),
-            bag,
+            amount_of(pile, self.tensors),
+            partial(self.tensors.bag, pile),
             layer,
             operator_at(self.numbers, point.place()),
         )
@@ -232,7 +235,7 @@ class TrainingRun(Run):
         yield make(f"{step}.start", "start", labels["start"], start)
         yield from self._micro_batch(step, labels, start, overhead, accumulate=stay)
         full = self.base(states=states or self.account.consumer is not None, gradients=True)
-        left = amount_of(self.left(self.contents(accumulate=stay)), self.numbers)
+        left = amount_of(self.left(self.contents(accumulate=stay)), self.tensors)
         yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], full.plus(left))
         if self.accumulates:
             yield from self._micro_batch(f"{step}.micro2", FURTHER, full, overhead, accumulate=True)
@@ -252,11 +255,10 @@ class TrainingRun(Run):
     def _micro_batch(
         self, prefix: str, labels: dict[str, str], base: Amount, overhead: Overhead, *, accumulate: bool
     ) -> Iterator[Moment]:
-        self.finished(accumulate=accumulate)
         walk = self.contents(accumulate=accumulate)
         for point in walk.forward():
             yield from self._stretch(f"{prefix}.forward", "forward", labels, base, overhead, point)
-        after = base.plus(amount_of(walk.after_forward(), self.numbers))
+        after = base.plus(amount_of(walk.after_forward(), self.tensors))
         yield moment(f"{prefix}.after_forward", "after_forward", labels["after_forward"], after, overhead)
         for point in walk.backward():
             yield from self._stretch(f"{prefix}.backward", "backward", labels, base, overhead, point)
@@ -268,24 +270,16 @@ class TrainingRun(Run):
         labels: dict[str, str],
         base: Amount,
         overhead: Overhead,
-        point: Point[Bag],
+        point: Point[Pile],
     ) -> Iterator[Moment]:
-        amount = base.plus(amount_of(point.amount(), self.numbers))
-        slope = amount_of(point.slope(), self.numbers) if point.count > 1 else Amount({}, 0)
+        amount = base.plus(amount_of(point.amount(), self.tensors))
+        slope = amount_of(point.slope(), self.tensors) if point.count > 1 else Amount({}, 0)
         operator = operator_at(self.numbers, point.place())
         stage = f"{side}.{point.key}"
         for offset in range(point.count):
             layer = point.start + offset * point.step if point.start >= 0 else -1
             key = f"{prefix}.{point.key}" + (f".{layer}" if layer >= 0 else "")
             yield moment(key, stage, labels[stage], amount.plus(slope, offset), overhead, layer, operator)
-
-    def finished(self, *, accumulate: bool) -> Walk[int]:
-        """The walk over bytes, walked to its end so that it can guide another."""
-        walk = self.walk(accumulate=accumulate)
-        for points in (walk.forward(), walk.backward()):
-            for point in points:
-                point.amount()
-        return walk
 
 
 def highest(point: Point[int]) -> tuple[int, int]:

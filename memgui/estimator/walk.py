@@ -9,65 +9,25 @@ before the walk goes on, and is worked out only then.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from typing import Generic, NamedTuple
+from functools import partial
+from typing import Generic
 
 from memgui.estimator.backward import Back
 from memgui.estimator.block import Block
 from memgui.estimator.events import Events
 from memgui.estimator.lifetimes import ALONE, Consumer
 from memgui.estimator.measure import Measure, N, Sorter
-from memgui.estimator.program import Kind, Program, Stack, Stretch
+from memgui.estimator.points import Inside, Layer, Outside, Place, Point
+from memgui.estimator.program import Kind, Program, Stack
 from memgui.estimator.roles import Roles
-
-
-class Place(NamedTuple):
-    """Where in the program a peak lies: the events that lead to it (the first ``stop`` of them).
-
-    ``back``: they are those of a backward.
-    """
-
-    events: Events
-    stop: int | None = None
-    back: bool = False
-
-
-Inside = Iterator[tuple[Place, Callable[[], N]]]
-
-
-class Point(Generic[N]):
-    """``count`` alike points, at layers ``start``, ``start + step``, ... (one where it is no layer).
-
-    ``amount()`` is what is alive at the first of them in the order of the walk, ``slope()`` what
-    each further one adds, ``place()`` where the peak lies.
-    """
-
-    __slots__ = ("amount", "count", "key", "place", "slope", "start", "step")
-
-    def __init__(
-        self,
-        key: str,
-        amount: Callable[[], N],
-        slope: Callable[[], N],
-        place: Callable[[], Place],
-        start: int = -1,
-        count: int = 1,
-        step: int = 1,
-    ) -> None:
-        self.key = key
-        self.amount = amount
-        self.slope = slope
-        self.place = place
-        self.start = start
-        self.count = count
-        self.step = step
 
 
 class Walk(Generic[N]):
     """Walks a program with a measure.
 
     ``accumulate``: gradients of weights exist already, or a ``consumer`` takes each.
-    ``keep_outputs``: the model's result is referred to until the end of backward.  ``guide`` is a
-    finished walk over bytes that says where in a layer the peak lies; without one all candidates
+    ``keep_outputs``: the model's result is referred to until the end of backward.  ``guide`` is the
+    same walk over bytes, which says where in a layer the peak lies; without one all candidates
     are compared.
     """
 
@@ -88,10 +48,9 @@ class Walk(Generic[N]):
         self.consumer = consumer
         self.offloads = program.options.checkpoint_offload
         self.guide = guide
-        self.chosen: dict[tuple[Kind, Roles, bool], tuple[int, Place]] = {}
-        self._peaks: dict[tuple[Kind, Roles, bool], N] = {}
-        self._known: dict[tuple[Kind, str], N] = {}
-        self._left: dict[tuple[Kind, Roles], N] = {}
+        self._kept: dict[Kind, N] = {}
+        self._ahead: dict[Kind, Layer[N]] = {}
+        self._behind: dict[tuple[Kind, Roles], Layer[N]] = {}
 
     # -- forward ----------------------------------------------------------------------------------
 
@@ -102,7 +61,7 @@ class Walk(Generic[N]):
         for stack in self.program.stacks:
             frame, sort = stack.frame, stack.frame.sort_running
             live = m.add(live, m.group(frame.input, sort))
-            yield self._outside(stack.frame_key, live, frame.running, sort)
+            yield Point(stack.frame_key, m, live, Outside(m, frame.running, sort))
             live = m.add(live, m.end(frame.running, sort))
             live = m.add(live, m.group(frame.output, sort), -1)
             index = 0
@@ -110,16 +69,18 @@ class Walk(Generic[N]):
             for kind, count in _first_apart(stack.runs):
                 if index == 1:
                     live = m.add(live, embedded)
-                yield self._layers(stack, Stretch(kind, (), count), index, 1, live)
-                live = m.add(live, self._left_forward(kind), count)
-                live = m.add(live, m.group(kind.shared, sort))
+                layer = self.ahead(kind)
+                yield Point(stack.layer_key, m, live, layer, index, count)
+                live = m.add(live, layer.slope, count)
+                if kind.shared.things:
+                    live = m.add(live, m.group(kind.shared, sort))
                 index += count
             if index > 1 and not stack.holds_input_outside:
                 live = m.add(live, embedded, -1)
             # The stack returns: what it alone referred to dies.
             live = m.add(live, m.group(stack.locals, sort), -1)
         live = m.add(live, m.group(tail.input, tail.sort_running))
-        yield self._outside("loss", live, tail.running, tail.sort_running)
+        yield Point("loss", m, live, Outside(m, tail.running, tail.sort_running))
 
     def _input_held(self, stack: Stack) -> N:
         """The first layer's input where only the model's code refers to it while further layers run."""
@@ -129,46 +90,23 @@ class Walk(Generic[N]):
             return self.m.nothing()
         return self.m.add(self.m.nothing(), self.m.group(stack.frame.output, stack.frame.sort_passing))
 
-    def _outside(self, key: str, live: N, events: Events, sort: Sorter, *, back: bool = False) -> Point[N]:
-        """The point of a block outside the layers."""
-        m = self.m
-        return Point(
-            key,
-            lambda: m.add(m.copy(live), m.peak(events, sort)),
-            m.nothing,
-            lambda: Place(events, None, back),
-        )
+    def ahead(self, kind: Kind) -> Layer[N]:
+        """A layer of ``kind`` on the way forward."""
+        found = self._ahead.get(kind)
+        if found is None:
+            guide = None if self.guide is None else self.guide.ahead(kind)
+            inside = partial(self._inside_forward, kind)
+            found = self._ahead[kind] = Layer(self.m, self._left_forward(kind), inside, guide)
+        return found
 
-    def _layers(self, stack: Stack, stretch: Stretch, start: int, step: int, live: N) -> Point[N]:
-        forward = step > 0
-        kind, roles, count = stretch
-        return Point(
-            stack.layer_key,
-            lambda: self.m.add(self.m.copy(live), self._peak(kind, roles, forward)),
-            lambda: self._left_forward(kind) if forward else self._slope_back(kind, roles),
-            lambda: (self.guide or self).chosen[kind, roles, forward][1],
-            start,
-            count,
-            step,
-        )
-
-    def _peak(self, kind: Kind, roles: Roles, forward: bool) -> N:
-        """The largest of the amounts inside one layer."""
-        known = self._peaks.get((kind, roles, forward))
-        if known is not None:
-            return known
-        inside = self._inside_forward(kind) if forward else self._inside_backward(kind, roles)
-        if self.guide is not None:
-            wanted = self.guide.chosen[kind, roles, forward][0]
-            found = next(amount() for at, (_, amount) in enumerate(inside) if at == wanted)
-        else:
-            found = self.m.nothing()
-            for at, (place, amount) in enumerate(inside):
-                candidate = amount()
-                if not at or self.m.larger(candidate, found):
-                    found = candidate
-                    self.chosen[kind, roles, forward] = at, place
-        self._peaks[kind, roles, forward] = found
+    def behind(self, kind: Kind, roles: Roles) -> Layer[N]:
+        """A layer of ``kind`` on the way back."""
+        found = self._behind.get((kind, roles))
+        if found is None:
+            guide = None if self.guide is None else self.guide.behind(kind, roles)
+            inside = partial(self._inside_backward, kind, roles)
+            slope = self.m.add(self._left_back(kind, roles), self.kept(kind), -1)
+            found = self._behind[kind, roles] = Layer(self.m, slope, inside, guide)
         return found
 
     def _inside_forward(self, kind: Kind) -> Inside[N]:
@@ -197,23 +135,20 @@ class Walk(Generic[N]):
 
     def _left_forward(self, kind: Kind) -> N:
         """What a layer leaves behind while the forward pass goes on."""
-        known = self._known.get((kind, "left"))
-        if known is None:
-            m = self.m
-            known = m.add(m.nothing(), self.kept(kind))
-            for block in kind.blocks:
-                copies = block.copies_passing if kind.recomputed else block.copies
-                known = m.add(known, m.group(copies, block.sort_running))
-                known = m.add(known, m.group(block.pinned, block.sort_pinned))
-                known = m.add(known, m.group(block.cache, block.sort_running))
-                if not self.program.options.tuples:
-                    known = m.add(known, m.group(block.replaced, block.sort_running), -1)
-            self._known[kind, "left"] = known
-        return known
+        m = self.m
+        left = m.add(m.nothing(), self.kept(kind))
+        for block in kind.blocks:
+            copies = block.copies_passing if kind.recomputed else block.copies
+            left = m.add(left, m.group(copies, block.sort_running))
+            left = m.add(left, m.group(block.pinned, block.sort_pinned))
+            left = m.add(left, m.group(block.cache, block.sort_running))
+            if not self.program.options.tuples:
+                left = m.add(left, m.group(block.replaced, block.sort_running), -1)
+        return left
 
     def kept(self, kind: Kind) -> N:
         """What autograd, or a checkpoint, keeps of a layer until its backward."""
-        known = self._known.get((kind, "kept"))
+        known = self._kept.get(kind)
         if known is None:
             m = self.m
             known = m.nothing()
@@ -226,7 +161,7 @@ class Walk(Generic[N]):
             else:
                 for block in kind.blocks:
                     known = m.add(known, m.group(block.kept, block.sort_running))
-            self._known[kind, "kept"] = known
+            self._kept[kind] = known
         return known
 
     def after_forward(self) -> N:
@@ -239,8 +174,8 @@ class Walk(Generic[N]):
             live = m.add(live, m.group(stack.shared_kept, stack.frame.sort_input))
             if not stack.leaf_is_input:
                 live = m.add(live, m.group(stack.leaf, stack.frame.sort_pinned))
-            for kind, count in stack.runs:
-                live = m.add(live, self.kept(kind), count)
+            for kind in stack.kinds:
+                live = m.add(live, self.kept(kind), kind.count)
         live = m.add(live, m.group(tail.kept, tail.sort_running))
         live = m.add(live, m.group(tail.output, tail.sort_running))
         live = m.add(live, self._pinned())
@@ -262,9 +197,9 @@ class Walk(Generic[N]):
         live = m.add(m.nothing(), m.group(tail.returned, tail.sort_running))
         for stack in self.program.stacks:
             live = m.add(live, m.group(stack.results, stack.frame.sort_running))
-        for kind, count in self.program.runs:
+        for kind in self.program.kinds:
             for block in kind.blocks:
-                live = m.add(live, m.group(block.cache, block.sort_running), count)
+                live = m.add(live, m.group(block.cache, block.sort_running), kind.count)
         return live
 
     def lingering(self) -> N:
@@ -281,10 +216,10 @@ class Walk(Generic[N]):
         """What all layers' caches hold after this pass, or ``before`` it."""
         m = self.m
         held = m.nothing()
-        for kind, count in self.program.runs:
+        for kind in self.program.kinds:
             for block in kind.blocks:
                 group = block.replaced if before else block.cache
-                held = m.add(held, m.group(group, block.sort_running), count)
+                held = m.add(held, m.group(group, block.sort_running), kind.count)
         return held
 
     # -- backward ---------------------------------------------------------------------------------
@@ -297,15 +232,13 @@ class Walk(Generic[N]):
         live = self._after_tail(live)
         for stack in reversed(program.stacks):
             index = sum(count for _, count in stack.runs)
-            for stretch in stack.back:
-                kind, roles, count = stretch
+            for kind, roles, count in stack.back:
                 index -= count
                 if not kind.differentiable:
                     continue
-                live = m.add(live, self.kept(kind), -1)
-                yield self._layers(stack, stretch, index + count - 1, -1, live)
-                live = m.add(live, self.kept(kind), 1 - count)
-                live = m.add(live, self._left_back(kind, roles), count)
+                layer = self.behind(kind, roles)
+                yield Point(stack.layer_key, m, live, layer, index + count - 1, count, -1)
+                live = m.add(live, layer.slope, count)
             frame = stack.frame
             live = m.add(live, m.group(stack.shared_kept, frame.sort_input), -1)
             if stack.leaf_is_input:
@@ -315,7 +248,7 @@ class Walk(Generic[N]):
             back = frame.back(stack.role, accumulate=self.accumulate, consumer=self.consumer)
             sort = self._sort_back(frame)
             live = m.add(live, m.group(back.start_group, sort))
-            yield self._outside(stack.frame_key, live, back.events, sort, back=True)
+            yield Point(stack.frame_key, m, live, Outside(m, back.events, sort, back=True))
             live = m.add(live, m.end(back.events, sort))
             live = m.add(live, m.group(back.finish_group, sort), -1)
 
@@ -327,7 +260,7 @@ class Walk(Generic[N]):
         back = tail.back(self.program.tail_role, accumulate=self.accumulate, consumer=self.consumer)
         sort = self._sort_back(tail)
         live = m.add(m.copy(live), m.group(back.start_group, sort))
-        yield self._outside("loss", live, back.events, sort, back=True)
+        yield Point("loss", m, live, Outside(m, back.events, sort, back=True))
 
     def _after_tail(self, live: N) -> N:
         """The loss and its gradient (4 bytes each) stay; what the tail kept has gone."""
@@ -341,7 +274,7 @@ class Walk(Generic[N]):
     def _inside_backward(self, kind: Kind, roles: Roles) -> Inside[N]:
         m, blocks = self.m, kind.blocks
         first, last = blocks[0], blocks[-1]
-        rel = m.add(m.nothing(), self.kept(kind))
+        rel = m.nothing()
         if kind.recomputed and self.offloads:  # its input is fetched
             rel = m.add(rel, m.group(first.input, first.sort_input))
         rel = m.add(rel, m.group(self._back(kind, roles, last).start_group, self._sort_back(last)))
@@ -406,20 +339,13 @@ class Walk(Generic[N]):
 
     def _left_back(self, kind: Kind, roles: Roles) -> N:
         """What a layer's backward leaves: gradients of its weights, and what waits for other layers."""
-        known = self._left.get((kind, roles))
-        if known is None:
-            m = self.m
-            known = m.nothing()
-            for block in kind.blocks:
-                back, sort = self._back(kind, roles, block), self._sort_back(block)
-                known = m.add(known, m.group(back.left_group, sort))
-                known = m.add(known, m.group(back.taken_group, sort), -1)
-            self._left[kind, roles] = known
-        return known
-
-    def _slope_back(self, kind: Kind, roles: Roles) -> N:
         m = self.m
-        return m.add(m.add(m.nothing(), self._left_back(kind, roles)), self.kept(kind), -1)
+        left = m.nothing()
+        for block in kind.blocks:
+            back, sort = self._back(kind, roles, block), self._sort_back(block)
+            left = m.add(left, m.group(back.left_group, sort))
+            left = m.add(left, m.group(back.taken_group, sort), -1)
+        return left
 
 
 def _first_apart(runs: list[tuple[Kind, int]]) -> list[tuple[Kind, int]]:
