@@ -164,6 +164,8 @@ class LargestTable(QWidget):
         super().focusOutEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if not self._path:
+            return  # nothing is known yet, not even that there is no largest value
         look = Look.of(self)
         colours = look.colours
         painter = QPainter(self)
