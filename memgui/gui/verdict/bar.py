@@ -238,7 +238,9 @@ class CapacityBar(QWidget):
             if uncertain:
                 self._hatch(painter, look, rect, paint, scale.x(sizes.low), last)
             elif not self._stale:
-                self._write(painter, look, rect, segment.key, paint, said)
+                left, end = geometry.free_of(rect.left(), rect.right(), bar.left() + scale.x(sizes.limit))
+                free = QRectF(left, rect.top(), end - left, rect.height())
+                self._write(painter, look, free, segment.key, paint, said)
 
     def _fill(
         self,

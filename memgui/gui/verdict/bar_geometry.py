@@ -208,6 +208,13 @@ def _inside(label: Label, scale: Scale) -> bool:
     return label.x >= 0 and label.right <= scale.width
 
 
+def free_of(left: float, right: float, mark: float) -> tuple[float, float]:
+    """The wider side of a segment that a mark crosses: what is written there is not struck through."""
+    if not left < mark < right:
+        return left, right
+    return (left, mark) if mark - left >= right - mark else (mark, right)
+
+
 def inner_label(
     room: float, name: str, short: str, figure: str, bold: Measure, plain: Measure, pad: float
 ) -> tuple[str, str]:

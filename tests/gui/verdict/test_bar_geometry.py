@@ -161,3 +161,9 @@ def test_far_limit_has_its_label_on_the_line() -> None:
 def test_segment_says_what_fits(room: float, written: tuple[str, str]) -> None:
     found = geometry.inner_label(room, "Optimizer states", "Optimizer", "29.92", measure, measure, 8.0)
     assert found == written
+
+
+def test_what_is_written_in_a_segment_stands_on_one_side_of_a_mark() -> None:
+    assert geometry.free_of(100, 300, 50) == (100, 300)
+    assert geometry.free_of(100, 300, 250) == (100, 250)
+    assert geometry.free_of(100, 300, 150) == (150, 300)
