@@ -104,7 +104,7 @@ def backward(
         staying.add(tape.carried)
     held = Saved(tape, left, staying) if tape.regions else None
     grads = {tape.out: back.start}
-    twice = _used_twice(tape) if tape.reused else ()
+    coming = _coming(tape) if tape.reused else {}
     weights = _Weights(back, role, accumulate, consumer)
     waiting = role.waiting
     for tensor, gradient in waiting.items():
@@ -186,11 +186,15 @@ def backward(
                     back.release(gradient)
                     grads[tensor] = total = gradient_of(tensor)
                     events.born(total)
-            elif tensor in twice and tensor not in grads:
-                grads[tensor] = gradient  # waits for that of the first use
+            elif tensor in coming:
+                coming[tensor] -= 1
+                if tensor in grads:
+                    back.release(gradient)
+                else:
+                    grads[tensor] = gradient  # waits for those of earlier uses
+                if not coming[tensor]:
+                    weights.deliver(tensor, grads.pop(tensor), op)
             else:
-                if tensor in twice:
-                    back.release(grads.pop(tensor))
                 weights.deliver(tensor, gradient, op)
         events.over(op)
     for tensor, gradient in role.starts.items():
@@ -201,10 +205,10 @@ def backward(
     return back
 
 
-def _used_twice(tape: Tape) -> set[Tensor]:
-    """Weights that get two gradients in the block, and not one through autocast's copy."""
+def _coming(tape: Tape) -> dict[Tensor, int]:
+    """Weights that get several gradients in the block, and not one through autocast's copy: how many."""
     found = Counter(tensor for op in tape.ops for tensor, _ in op.back if tensor in tape.reused)
-    return {tensor for tensor, count in found.items() if count > 1}
+    return {tensor: count for tensor, count in found.items() if count > 1}
 
 
 class _Weights:

@@ -32,14 +32,15 @@ from memgui.estimator.verdict import verdict
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
 
-VERSION = f"PyTorch 2.13, Transformers 5.24, memgui {__version__}"
+VERSION = f"{IMPLEMENTATIONS['transformers'].version}, memgui {__version__}"
 """What the figures stand for, where nothing else is chosen."""
 
 
 def version(scenario: Scenario) -> str:
     """The versions that the figures stand for."""
-    other = IMPLEMENTATIONS.get(scenario.training.implementation) if scenario.task == "training" else None
-    return VERSION if other is None else f"{other.version}, memgui {__version__}"
+    if scenario.task != "training":
+        return VERSION
+    return f"{IMPLEMENTATIONS[scenario.training.implementation].version}, memgui {__version__}"
 
 
 def estimate(scenario: Scenario) -> Estimate:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memgui.estimator.symbols import chunk_tokens
-from memgui.spec.scenario import Lora, Scenario
+from memgui.spec.scenario import Lora, Scenario, Training
 
 WIDTHS = {"fp32": 4, "bf16": 2, "fp16": 2}
 """Bytes per element of the formats that PyTorch computes in."""
@@ -28,6 +28,12 @@ BASES: dict[str, tuple[str, bool]] = {
     "fp4_dq": ("4bit", True),
 }
 """Packed bases that adapters can be trained on: who runs them, and whether scales are packed too."""
+
+OWN_LOSS = {"fused": "fused_linear", "litgpt": "chunked", "torchtune": "chunked"}
+"""How implementations compute the loss unless told otherwise, where that is not at once."""
+
+RUN_BY = {("litgpt", "4bit"): "4bit_of_2023", ("torchtune", "4bit"): "nf4_torchao"}
+"""Who runs a packed base where that is not the library that packs it today."""
 
 UPCAST = ("int8", "4bit")
 """Bases whose other weights ``prepare_model_for_kbit_training`` turns to fp32."""
@@ -100,6 +106,10 @@ class Options(NamedTuple):
     """every which layer is checkpointed"""
     checkpoint_offload: bool = False
     """a checkpointed layer's input waits in the computer's memory"""
+    loss: str = "standard"
+    """how logits become a loss: ``standard``, ``chunked`` or ``fused_linear``"""
+    compiled: bool = False
+    """layers go through torch.compile"""
 
     @property
     def layerwise(self) -> bool:
@@ -110,6 +120,11 @@ class Options(NamedTuple):
     def base_trained(self) -> bool:
         """Whether the model's own weights are trained."""
         return self.training and self.trained == "full"
+
+
+def loss_of(training: Training) -> str:
+    """How the training step's code computes its loss."""
+    return OWN_LOSS.get(training.implementation, "standard") if training.loss == "auto" else training.loss
 
 
 def capability(text: str) -> tuple[int, int]:
@@ -134,8 +149,7 @@ def options(scenario: Scenario) -> Options:
         beside = training.method in ADAPTERS
         half = "fp16" if training.precision.startswith("fp16") else "bf16"
         base, nested = BASES.get(training.base_format, ("", False)) if beside else ("", False)
-        if base == "4bit" and training.implementation == "litgpt":
-            base = "4bit_of_2023"
+        base = RUN_BY.get((training.implementation, base), base)
         if base:
             width = 4 if training.kbit_preparation and base in UPCAST else WIDTHS.get(training.precision, 2)
         elif beside:
@@ -180,6 +194,8 @@ def options(scenario: Scenario) -> Options:
             input_leaf=training.input_require_grads and training.activation_checkpointing != "none",
             frozen_layers=training.frozen_layers if training.method == "full" else 0,
             virtual_tokens=training.virtual_tokens if training.method == "prompt" else 0,
+            loss=loss_of(training),
+            compiled=training.compile,
         )
     inference = scenario.inference
     ahead = inference.engine == "gpt-fast"

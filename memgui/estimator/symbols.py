@@ -122,6 +122,15 @@ def _length(scenario: Scenario) -> int:
     return training.sequence_length + (training.virtual_tokens if training.method == "prompt" else 0)
 
 
+def _chunks(scenario: Scenario) -> tuple[int, int, int]:
+    """Tokens of the last chunk, of the one before it, of all others, as ``torch.chunk`` cuts a sequence."""
+    length = _length(scenario)
+    each = -(-length // scenario.training.loss_chunks)
+    last = length - (-(-length // each) - 1) * each
+    second = min(each, length - last)
+    return last, second, length - last - second
+
+
 def target_tokens(scenario: Scenario) -> int:
     """Tokens of each target sequence: as many as the source has, unless said otherwise."""
     training = scenario.training
@@ -163,6 +172,21 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         QT_TRANSLATE_NOOP("symbols", "chunks of 128 tokens"),
         None,
         lambda s: -(-_length(s) // 128),
+    ),
+    "c1": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of the loss's last chunk"),
+        "training.loss_chunks",
+        lambda s: _chunks(s)[0],
+    ),
+    "c2": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of the loss's last chunk but one"),
+        "training.loss_chunks",
+        lambda s: _chunks(s)[1],
+    ),
+    "cr": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of the loss's other chunks"),
+        "training.loss_chunks",
+        lambda s: _chunks(s)[2],
     ),
     "u": (QT_TRANSLATE_NOOP("symbols", "target length"), "training.target_length", target_tokens),
     "u8": (

@@ -59,6 +59,9 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     virtual_tokens: int = 20
     frozen_layers: int = 0
     implementation: str = "transformers"
+    loss: str = "auto"
+    loss_chunks: int = 8
+    compile: bool = False
     dropout: float | None = None
     lora: Lora = Lora()
     base_format: str = "bf16"

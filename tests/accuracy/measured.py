@@ -12,6 +12,7 @@ from memgui.spec import Scenario
 from tests.accuracy import serving, words
 from tests.accuracy.express import Inexpressible, answer, scenario_with
 from tests.accuracy.figures import Counter, Figure, counter_of, half_a_digit, of_kind
+from tests.accuracy.recipes import RECIPES
 from tests.accuracy.score import Miss, Row, percent
 from tests.accuracy.subjects import Subjects
 
@@ -127,11 +128,9 @@ def training_of(entry: Mapping[str, Any]) -> dict[str, Any]:
         settings["training.gradient_accumulation_steps"] = accumulation
     if entry["kind"] != "train-full":
         settings |= lora_of(entry.get("lora") or {})
-        if settings["training.implementation"] == "litgpt":  # adapters are in the format of the rest
-            settings["training.lora.adapter_format"] = "fp32" if precision == "bf16_mixed" else precision
-            settings["training.kbit_preparation"] = False
         settings["training.base_format"] = words.quantised(quantisation) if quantisation else base
-    return settings
+    recipe = RECIPES.get(settings["training.implementation"])
+    return settings | recipe(entry, precision) if recipe is not None else settings
 
 
 def _drops_outputs(framework: str) -> bool:
@@ -154,12 +153,17 @@ _TARGETS = {
 }
 
 
+_VARIANTS = ("lora", "rslora", "dora", "lora_fa", "mica")
+
+
 def lora_of(lora: Mapping[str, Any]) -> dict[str, Any]:
     """The adapter fields of a row."""
-    method = str(lora.get("method") or "lora").lower()
+    method = words.slug(str(lora.get("method") or "lora").lower())
+    settings: dict[str, Any] = {"training.method": "lora" if method in _VARIANTS else method}
+    if method in _VARIANTS[1:]:
+        settings["training.lora.variant"] = method
     if lora.get("modules_to_save"):
-        raise Inexpressible("trained embeddings beside the adapters")
-    settings: dict[str, Any] = {"training.method": "lora" if method == "lora" else words.slug(method)}
+        settings["training.lora.modules_to_save"] = tuple(lora["modules_to_save"])
     if lora.get("rank"):
         settings["training.lora.rank"] = int(lora["rank"])
     if lora.get("dropout"):

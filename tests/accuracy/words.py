@@ -118,16 +118,12 @@ _OPTIMIZERS = (
     ("paged 8", "paged_adamw_8bit"),
     ("pagedadamw8", "paged_adamw_8bit"),
     ("paged", "paged_adamw"),
-    ("in backward", "adamw_in_backward"),
-    ("into backward", "adamw_in_backward"),
     ("galore", "galore"),
     ("badam", "badam"),
     ("lisa", "lisa"),
     ("pro (", "llama_pro"),
-    ("lora-fa", "lora_fa"),
     ("muon", "muon"),
     ("adafactor", "adafactor"),
-    ("bf16 moments", "adamw_bf16_states"),
     ("fp8", "adamw_fp8"),
     ("4-bit", "adamw_4bit"),
     ("4bit", "adamw_4bit"),
@@ -144,7 +140,15 @@ def optimizer(text: str | None, framework: str) -> dict[str, Any]:
     if "cpu" in words:
         raise Inexpressible(OFFLOAD)
     name = next((value for word, value in _OPTIMIZERS if word in words), slug(words))
+    if "lora-fa" in words:
+        name = "adamw"
     settings: dict[str, Any] = {"training.optimizer": name}
+    if "backward" in words:
+        settings["training.optimizer_in_backward"] = True
+    if "bf16 moments" in words:
+        settings["training.state_format"] = "bf16"
+    if "lora-fa" in words:  # trains one of the two matrices
+        settings["training.lora.variant"] = "lora_fa"
     if name == "adamw":
         loop = "4.1x" in framework  # Transformers' own AdamW of that time updates one tensor after another
         kernels = "fused" if "fused" in words else "forloop" if loop else "foreach"
@@ -175,7 +179,9 @@ def attention(text: str | None, default: str = "sdpa") -> str:
         return default
     if "flash_attn=0" in words or "eager" in words or "unfused" in words or "matmul" in words:
         return "eager"
-    if "sdpa" in words or "flex" in words:
+    if "flex" in words:
+        return "flex_attention"
+    if "sdpa" in words:
         return "sdpa"
     if "flash" in words or "fa2" in words or "te" in words.split():
         return "flash_attention_2"

@@ -1,9 +1,11 @@
-"""Other libraries' code against figures measured on that code: LitGPT of October 2023 and bitsandbytes 0.41.
+"""Other libraries' code against figures measured on that code: LitGPT of 2023, torchtune of 2024.
 
-LitGPT's model and loss ran on a fake CUDA device (PyTorch 2.13), three layers of each model; its table of
-real A100 runs is among the measured rows of the scoreboard.  Chunks that are cut off at the sequence's end,
-and copies of labels, are not modelled to the byte.
+LitGPT's model and loss (with bitsandbytes 0.41) and torchtune's ran on a fake CUDA device (PyTorch 2.13),
+three layers of each model; their tables of real A100 runs are among the measured rows of the scoreboard.
+Chunks that are cut off at the sequence's end, and copies of labels, are not modelled to the byte.
 """
+
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from memgui.estimator import estimate, ledger
 from memgui.spec import Lora, Scenario, Training
 from memgui.spec.model import ModelSpec
-from tests.estimator.models import LLAMA_2_7B
+from tests.estimator.models import LLAMA_2_7B, LLAMA_3_8B, llama
 
 PHI = ModelSpec(
     name="phi-1.5",
@@ -103,3 +105,86 @@ def test_the_version_is_shown() -> None:
 def test_what_a_library_cannot_run_is_refused() -> None:
     scenario = litgpt(msgspec.structs.replace(PHI, tie_word_embeddings=True), 1, 128, "bf16", "bf16")
     assert estimate(scenario).verdict.kind == "unknown"
+
+
+LLAMA_3_3B = msgspec.structs.replace(
+    llama("llama-3.2-3b", 128256, 3072, 28, (24, 8, 128), 8192),
+    tie_word_embeddings=True,
+    max_position_embeddings=131072,
+)
+LLAMA_3_8B_LONG = msgspec.structs.replace(LLAMA_3_8B, max_position_embeddings=131072)
+EVERY = ("q_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+def torchtune(
+    model: ModelSpec, batch: int, length: int, lora: Lora | None = None, **choices: Any
+) -> Scenario:
+    training = Training(
+        method="full" if lora is None else "lora",
+        implementation="torchtune",
+        micro_batch_size=batch,
+        sequence_length=length,
+        input_require_grads=False,
+        lora=lora or Lora(),
+    )
+    return Scenario(
+        model=msgspec.structs.replace(model, num_hidden_layers=3),
+        training=msgspec.structs.replace(training, **choices),
+    )
+
+
+@pytest.mark.parametrize(
+    ("scenario", "after_forward", "forward", "backward", "after_backward"),
+    [
+        (
+            torchtune(LLAMA_3_3B, 2, 4096, loss="standard"),
+            *(12072548820, 16275241432, 20477868500, 5635350920),
+        ),
+        (
+            torchtune(LLAMA_3_3B, 2, 4096, activation_checkpointing="full"),
+            *(8798501296, 11425184184, 9849100716, 5635350920),
+        ),
+        (
+            torchtune(
+                LLAMA_3_3B,
+                2,
+                1024,
+                Lora(rank=64, target_modules=EVERY, adapter_format="bf16"),
+                loss="standard",
+            ),
+            *(3353160176, 4403833332, 5454490096, 1536240036),
+        ),
+        (
+            torchtune(
+                LLAMA_3_3B,
+                *(1, 1000),
+                Lora(rank=8, target_modules=("q_proj", "v_proj"), dropout=0.05, adapter_format="bf16"),
+            ),
+            *(2318131500, 2638771508, 2446387496, 1461118908),
+        ),
+        (
+            torchtune(LLAMA_3_8B_LONG, 1, 2048, activation_checkpointing="full"),
+            *(11465359788, 12122030516, 13724025224, 13707248004),
+        ),
+        (
+            torchtune(
+                LLAMA_3_8B_LONG,
+                *(2, 1024),
+                Lora(rank=64, target_modules=EVERY, adapter_format="bf16"),
+                activation_checkpointing="full",
+            ),
+            *(4700242380, 5356913108, 4962892232, 3595133348),
+        ),
+        (
+            torchtune(LLAMA_3_8B_LONG, 1, 1001, loss_chunks=5),
+            *(11483578044, 11841412292, 13715431448, 13707231252),
+        ),
+    ],
+)
+def test_step_of_torchtune(
+    scenario: Scenario, after_forward: int, forward: int, backward: int, after_backward: int
+) -> None:
+    """torchtune's code of November 2024 on a fake CUDA device; labels that it copies are not all modelled."""
+    step = ledger(scenario).steps[1]
+    found = (step.after_forward, step.phases["forward"], step.phases["backward"], step.after_backward)
+    assert found == pytest.approx((after_forward, forward, backward, after_backward), rel=2e-5)

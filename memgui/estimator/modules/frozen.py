@@ -108,5 +108,27 @@ def four_bit_of_2023(
     return out
 
 
-LINEARS: dict[str, Linear] = {"4bit": four_bit, "4bit_of_2023": four_bit_of_2023, "int8": eight_bit}
+def four_bit_of_torchao(
+    t: Tape, c: Context, x: Tensor, w: Parameter, bias: Parameter | None, name: str, dims: Dims
+) -> Tensor:
+    """``linear_nf4`` of torchao: refers to nothing but the packed weight.
+
+    Unpacking looks numbers up by indices of 8 bytes each, and scales and stacks two halves; compiled,
+    there is the unpacked weight alone.
+    """
+    inside = 0 if c.options.compiled else 12 * w.elements
+    unpacked = t.tensor("weight, unpacked", w.dims, x.width)
+    t.run("dequantize", (), (unpacked,), (), (), (inside, 0) if inside else None)
+    out = t.tensor(name, dims, x.width, x.grad)
+    again = (x.width * w.elements + inside, 0)
+    t.record("mm", (x, unpacked), out, (), ((x, NEW),) if x.grad else (), None, again)
+    return out if bias is None else op.add_broadcast(t, out, bias, name)
+
+
+LINEARS: dict[str, Linear] = {
+    "4bit": four_bit,
+    "4bit_of_2023": four_bit_of_2023,
+    "nf4_torchao": four_bit_of_torchao,
+    "int8": eight_bit,
+}
 """By ``Options.base``."""

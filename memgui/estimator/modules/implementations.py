@@ -1,4 +1,4 @@
-"""Whose code runs a model: Transformers', or another library's, with what that library can run.
+"""Whose code runs a model: Transformers', or another library's, with what that code can run.
 
 Another library's outline stands in for the one that Transformers' code gives the model.  Figures
 hold for the version named beside each.
@@ -6,58 +6,112 @@ hold for the version named beside each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
-from memgui.estimator.modules import litgpt
+from memgui.estimator.modules import litgpt, torchtune
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import LayerPlan, Writer
+from memgui.estimator.modules.reach import FLASH_2, FLEX
+from memgui.estimator.options import ADAPTERS, BASES, WIDTHS
 from memgui.spec.model import ModelSpec
 
 
-class Implementation(NamedTuple):
-    """A library's code: what stands before the layers, the layers, what stands after them.
+class Code(NamedTuple):
+    """What stands before the layers, the layers, what stands after them."""
 
-    ``methods`` are those it is written for here; ``lacks`` names the first field of a model that it
-    cannot run, or is empty.  ``version`` is what the figures hold for.
-    """
-
-    version: str
     stem: Writer
     plans: Callable[[Context], list[tuple[LayerPlan, int]]]
     tail: Writer
-    methods: tuple[str, ...]
-    lacks: Callable[[ModelSpec], str]
 
 
-def _lacks_in_litgpt(m: ModelSpec) -> str:
-    for name, allowed in (
-        ("is_decoder", (True,)),
-        ("norm", ("rms_norm", "layer_norm")),
-        ("norm_placement", ("pre",)),
-        ("qk_norm", ("none",)),
-        ("position_embedding", ("rope",)),
-        ("num_experts", (0,)),
-        ("kv_lora_rank", (None,)),
-        ("mamba_d_ssm", (0,)),
-        ("tie_word_embeddings", (False,)),
-        ("attn_logit_softcapping", (None,)),
-    ):
-        if getattr(m, name) not in allowed:
-            return name
-    if any(kind not in ("full_attention", "sliding_attention") for kind in m.layer_types):
-        return "layer_types"
-    return ""
+class Implementation(NamedTuple):
+    """A library's code, or Transformers' own outline where ``code`` is ``None``.
 
+    ``choices`` are the values of fields of a training step that it is written for, ``model`` those of a
+    model's fields (of each element, where a field is a tuple); others are free.  ``version`` is what the
+    figures hold for.
+    """
+
+    version: str
+    code: Code | None
+    choices: Mapping[str, Container[object]]
+    model: Mapping[str, Container[object]] = MappingProxyType({})
+
+    def lacks(self, model: ModelSpec) -> str:
+        """The first field of ``model`` with a value that the code cannot run, or nothing."""
+        for name, allowed in self.model.items():
+            value = getattr(model, name)
+            values = value if isinstance(value, tuple) else (value,)
+            if any(one not in allowed for one in values):
+                return name
+        return ""
+
+
+_PLAIN_DECODER: Mapping[str, Container[object]] = {
+    "is_decoder": (True,),
+    "norm_placement": ("pre",),
+    "qk_norm": ("none",),
+    "position_embedding": ("rope",),
+    "num_experts": (0,),
+    "kv_lora_rank": (None,),
+    "mamba_d_ssm": (0,),
+    "attn_logit_softcapping": (None,),
+}
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
+    "transformers": Implementation(
+        "PyTorch 2.13, Transformers 5.24",
+        None,
+        {
+            "method": ("full", "frozen", *ADAPTERS),
+            "attention": ("eager", "sdpa", FLASH_2),
+            "base_format": {*WIDTHS, *BASES},
+            "loss": ("auto", "standard"),
+            "compile": (False,),
+        },
+    ),
     "litgpt": Implementation(
         "LitGPT of October 2023, bitsandbytes 0.41",
-        litgpt.stem,
-        litgpt.plans,
-        litgpt.tail,
-        ("lora",),
-        _lacks_in_litgpt,
+        Code(litgpt.stem, litgpt.plans, litgpt.tail),
+        {
+            "method": ("lora",),
+            "attention": ("eager", "sdpa"),
+            "base_format": {*WIDTHS, *BASES},
+            "loss": ("auto", "chunked"),
+            "compile": (False,),
+        },
+        {
+            **_PLAIN_DECODER,
+            "norm": ("rms_norm", "layer_norm"),
+            "tie_word_embeddings": (False,),
+            "layer_types": ("full_attention", "sliding_attention"),
+        },
+    ),
+    "torchtune": Implementation(
+        "torchtune of November 2024, PyTorch 2.6",
+        Code(torchtune.stem, torchtune.plans, torchtune.tail),
+        {
+            "method": ("full", "lora"),
+            "attention": ("sdpa", FLEX),
+            "base_format": {*WIDTHS, "nf4_dq"},
+            "loss": ("auto", "standard", "chunked"),
+            "compile": (False, True),
+            "frozen_layers": (0,),
+            "padding_mask": (False,),
+        },
+        {
+            **_PLAIN_DECODER,
+            "norm": ("rms_norm",),
+            "hidden_act": ("silu",),
+            "gated_mlp": (True,),
+            "mlp_bias": (False,),
+            "lm_head_bias": (False,),
+            "parallel_block": ("none",),
+            "rotary_style": ("half",),
+            "layer_types": ("full_attention",),
+        },
     ),
 }
-"""By ``training.implementation``; Transformers itself is not among them."""
+"""By ``training.implementation``."""

@@ -6,7 +6,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.eager import eager
 from memgui.estimator.modules.heads import batched, every_head
-from memgui.estimator.modules.reach import FLASH_2, Reach, converted_mask, is_masked
+from memgui.estimator.modules.reach import FLASH_2, FLEX, Reach, converted_mask, is_masked
 from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
 
 FP32 = 4
@@ -34,6 +34,8 @@ def _attend(
         return eager(t, c, q, k, v, given)
     if o.attention == FLASH_2:
         return _flash_2(t, c, q, k, v)
+    if o.attention == FLEX:
+        return _flex(t, c, q, k, v)
     masked = is_masked(c, reach)
     sizes = c.sizes.values
     width, value_width = sizes[str(q.dims[-1])], sizes[str(v.dims[-1])]
@@ -92,6 +94,13 @@ def _flash_2(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     y = op.flash_attention(t, q, k, v, rows, wide, 16, inner)
     out = t.tensor("attention output", wide, y.width, y.grad)
     return t.record("index_put", (y, at), out, (at,) if y.grad else (), ((y, NEW),))
+
+
+def _flex(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """FlexAttention, compiled: as flash without a seed; backward takes one sum for each row first."""
+    coefficient, monomial = t.sizes.of(("b", c.queries, "a"))
+    sums = (FP32 * coefficient, monomial) if q.grad or k.grad else None
+    return op.flash_attention(t, q, k, v, ("b", "a", c.queries), (*c.rows, "a", v.dims[-1]), 0, sums)
 
 
 def _by_token(t: Tape, x: Tensor) -> Tensor:

@@ -103,6 +103,16 @@ def litgpt_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bia
     return out
 
 
+def torchtune_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """torchtune's: as Llama's, but it refers to its fp32 input until it returns."""
+    w = _weight(t, c, name, shape.weight)
+    x32 = op.cast(t, x, FP32)
+    y = op.cast(t, op.mul(t, x32, _deviation(t, x32, shape.rows), "normalised", x.dims), x.width)
+    out = op.mul(t, y, w, "norm output", x.dims)
+    t.use(x32, y)
+    return out
+
+
 def gemma_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """Gemma's RMSNorm: ``(x32 * rsqrt(mean(x32²) + eps) * (1 + weight32)).to(dtype)``."""
     w = _weight(t, c, name, shape.weight)
@@ -156,6 +166,7 @@ NORMS: dict[str, Write] = {
     "rms_norm": rms_norm,
     "rms_norm_fp32": rms_norm_fp32,
     "litgpt_rms_norm": litgpt_rms_norm,
+    "torchtune_rms_norm": torchtune_rms_norm,
     "t5_rms_norm": t5_rms_norm,
     "gemma_rms_norm": gemma_rms_norm,
     "plain_rms_norm": plain_rms_norm,

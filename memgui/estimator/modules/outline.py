@@ -45,9 +45,9 @@ class Outline(NamedTuple):
 def outline(c: Context) -> Outline:
     """The outline of the context's model."""
     m = c.model
-    other = IMPLEMENTATIONS.get(c.options.implementation)
-    if other is not None:
-        return Outline([StackPlan("layers", "stem", other.stem, c, other.plans(c))], other.tail)
+    code = IMPLEMENTATIONS[c.options.implementation].code
+    if code is not None:
+        return Outline([StackPlan("layers", "stem", code.stem, c, code.plans(c))], code.tail)
     if m.num_encoder_layers:
         return _two_stacks(c)
     if m.is_decoder:

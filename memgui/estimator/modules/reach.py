@@ -10,6 +10,7 @@ from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
 from memgui.spec.model import ModelSpec
 
 FLASH_2 = "flash_attention_2"
+FLEX = "flex_attention"
 
 
 class Reach(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgui.spec.fields import adapters, checkpointing, loop, optimizers, when
+from memgui.spec.fields import adapters, checkpointing, code, loop, optimizers, when
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -100,55 +100,6 @@ FIELDS: tuple[Field, ...] = (
     *adapters.FORMATS,
     *optimizers.OPTIMIZER,
     *checkpointing.CHECKPOINTING,
-    Field(
-        "training.attention",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "Attention"),
-        QT_TRANSLATE_NOOP(
-            "fields",
-            "Eager attention keeps the scores of every pair of tokens; SDPA and flash attention do not.",
-        ),
-        section="precision",
-        choices=(
-            Choice("eager", QT_TRANSLATE_NOOP("fields", "Eager")),
-            Choice(
-                "sdpa", QT_TRANSLATE_NOOP("fields", "SDPA"), QT_TRANSLATE_NOOP("fields", "PyTorch's kernels")
-            ),
-            Choice("flash_attention_2", "FlashAttention 2"),
-        ),
-        applies=when.detailed,
-    ),
-    Field(
-        "training.sdpa_backend",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "SDPA backend"),
-        QT_TRANSLATE_NOOP(
-            "fields",
-            "The kernel behind SDPA; automatic is what PyTorch takes on the chosen device for these tensors.",
-        ),
-        section="precision",
-        choices=(
-            Choice("auto", QT_TRANSLATE_NOOP("fields", "Automatic")),
-            Choice("flash", QT_TRANSLATE_NOOP("fields", "flash")),
-            Choice("efficient", QT_TRANSLATE_NOOP("fields", "memory-efficient")),
-            Choice("math", QT_TRANSLATE_NOOP("fields", "math")),
-            Choice("cudnn", QT_TRANSLATE_NOOP("fields", "cuDNN")),
-        ),
-        advanced=True,
-        applies=when.sdpa,
-    ),
-    Field(
-        "training.implementation",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "Implementation"),
-        QT_TRANSLATE_NOOP("fields", "Whose layers run: they differ in what they keep for the backward pass."),
-        section="precision",
-        choices=(
-            Choice("transformers", "Transformers", "5.24"),
-            Choice("litgpt", "LitGPT", "2023"),
-        ),
-        advanced=True,
-        applies=when.detailed,
-    ),
+    *code.FIELDS,
     *loop.FIELDS,
 )

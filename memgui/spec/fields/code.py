@@ -1,0 +1,119 @@
+"""Whose code runs a training step, and how it computes attention and the loss."""
+
+from __future__ import annotations
+
+from memgui.spec.fields import when
+from memgui.spec.fields.field import Choice, Field, Kind
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+
+def _chunked(scenario: Scenario) -> bool:
+    training = scenario.training
+    return (
+        when.detailed(scenario)
+        and training.implementation == "torchtune"
+        and training.loss in ("auto", "chunked")
+    )
+
+
+FIELDS: tuple[Field, ...] = (
+    Field(
+        "training.attention",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Attention"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Eager attention keeps the scores of every pair of tokens; SDPA and flash attention do not.",
+        ),
+        section="precision",
+        choices=(
+            Choice("eager", QT_TRANSLATE_NOOP("fields", "Eager")),
+            Choice(
+                "sdpa", QT_TRANSLATE_NOOP("fields", "SDPA"), QT_TRANSLATE_NOOP("fields", "PyTorch's kernels")
+            ),
+            Choice("flash_attention_2", "FlashAttention 2"),
+            Choice("flex_attention", "FlexAttention", QT_TRANSLATE_NOOP("fields", "packed samples")),
+        ),
+        applies=when.detailed,
+    ),
+    Field(
+        "training.sdpa_backend",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "SDPA backend"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "The kernel behind SDPA; automatic is what PyTorch takes on the chosen device for these tensors.",
+        ),
+        section="precision",
+        choices=(
+            Choice("auto", QT_TRANSLATE_NOOP("fields", "Automatic")),
+            Choice("flash", QT_TRANSLATE_NOOP("fields", "flash")),
+            Choice("efficient", QT_TRANSLATE_NOOP("fields", "memory-efficient")),
+            Choice("math", QT_TRANSLATE_NOOP("fields", "math")),
+            Choice("cudnn", QT_TRANSLATE_NOOP("fields", "cuDNN")),
+        ),
+        advanced=True,
+        applies=when.sdpa,
+    ),
+    Field(
+        "training.implementation",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Implementation"),
+        QT_TRANSLATE_NOOP("fields", "Whose layers run: they differ in what they keep for the backward pass."),
+        section="precision",
+        choices=(
+            Choice("transformers", "Transformers", "5.24"),
+            Choice("torchtune", "torchtune", "2024"),
+            Choice("litgpt", "LitGPT", "2023"),
+        ),
+        advanced=True,
+        applies=when.detailed,
+    ),
+    Field(
+        "training.loss",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Loss"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Cross-entropy in fp32 of all logits at once, or of chunks of tokens one after the other.",
+        ),
+        section="precision",
+        choices=(
+            Choice("auto", QT_TRANSLATE_NOOP("fields", "As implemented")),
+            Choice("standard", QT_TRANSLATE_NOOP("fields", "All logits at once")),
+            Choice(
+                "chunked",
+                QT_TRANSLATE_NOOP("fields", "In chunks"),
+                QT_TRANSLATE_NOOP("fields", "one in fp32 at a time"),
+            ),
+        ),
+        advanced=True,
+        applies=when.detailed,
+    ),
+    Field(
+        "training.loss_chunks",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Chunks of the loss"),
+        QT_TRANSLATE_NOOP("fields", "Into how many chunks of tokens the logits are cut."),
+        section="precision",
+        minimum=1,
+        maximum=1_000_000,
+        usual_maximum=1024,
+        advanced=True,
+        applies=_chunked,
+        why_not=QT_TRANSLATE_NOOP("fields", "Only a loss in chunks has a number of them."),
+    ),
+    Field(
+        "training.compile",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Compiled layers"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "torch.compile fuses what lies between matrix products: layers keep less for the backward pass.",
+        ),
+        section="precision",
+        advanced=True,
+        applies=when.detailed,
+    ),
+)
