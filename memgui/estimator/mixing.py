@@ -5,14 +5,26 @@ As in :mod:`memgui.estimator.operators` each function records what one operator 
 
 from __future__ import annotations
 
-from memgui.estimator.operators import FP32, cast, clone, matmul, weight
+from memgui.estimator.operators import FP32, cast, clone, copy_of_weight, matmul, weight
 from memgui.estimator.tape import NEW, Back, Dims, Parameter, Tape, Tensor
 
 
-def convolution(t: Tape, x: Tensor, w: Parameter, bias: Parameter | None, name: str, dims: Dims) -> Tensor:
-    """``F.conv1d``, ``F.conv2d``: saves its input and its weight if anything needs a gradient."""
+def convolution(
+    t: Tape,
+    x: Tensor,
+    w: Parameter,
+    bias: Parameter | None,
+    name: str,
+    dims: Dims,
+    *,
+    viewed: bool = False,
+) -> Tensor:
+    """``F.conv1d``, ``F.conv2d``: saves its input and its weight if anything needs a gradient.
+
+    ``viewed``: the weight is given in another shape, and autocast keeps no copy of a view.
+    """
     x = cast(t, x, t.autocast) if t.autocast else x
-    used = weight(t, w, t.autocast)
+    used = copy_of_weight(t, w, t.autocast or w.width) if viewed else weight(t, w, t.autocast)
     shift = weight(t, bias, t.autocast) if bias is not None else None
     operands = (x, used) if shift is None else (x, used, shift)
     back: Back = tuple((operand, NEW) for operand in operands if operand.grad)

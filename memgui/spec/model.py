@@ -70,6 +70,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     embedding_norm: bool = False
     embedding_scaling: str = "none"
     residual_scaling: bool = False
+    mup_scaling: bool = False
     logit_scaling: bool = False
     head_input_scaling: bool = False
     logits_buffer: bool = False

@@ -88,7 +88,7 @@ def _mixer(m: ModelSpec, kind: str, parts: Parts, heads: int, shared: int) -> No
         into = m.mamba_d_ssm + mixed + m.mamba_n_heads
         parts["mixer"] += into * h + m.mamba_d_ssm * h + mixed * (m.mamba_d_conv + m.mamba_conv_bias)
         parts["mixer"] += 3 * m.mamba_n_heads + (into + h) * m.mamba_proj_bias
-        parts["mixer"] += m.mamba_d_ssm * (m.mamba_inner_norm == "gated")
+        parts["mixer"] += m.mamba_d_ssm * (m.mamba_inner_norm in ("gated", "norm_gated"))
         if kind == "attention_mamba2":
             _attention(m, parts, heads, shared)
     elif kind in ("gated_delta_net", "kda"):

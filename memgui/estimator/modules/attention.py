@@ -61,6 +61,8 @@ def _separate(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     k = projection(t, c, x, "attention.k", "k", SHARED, ("h",), bias=m.attention_bias and m.key_bias)
     k = _normed(t, c, k, "k")
     v = projection(t, c, x, "attention.v", "v", SHARED, ("h",), bias=m.attention_bias)
+    if m.mup_scaling:
+        k = op.scale(t, k)
     return by_head(t, c, q), by_head(t, c, k), by_head(t, c, v)
 
 

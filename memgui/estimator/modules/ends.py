@@ -7,8 +7,8 @@ from memgui.estimator.modules.adapters import adapted, kept, low_rank
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.embedding import tokens
 from memgui.estimator.modules.norm import norm
-from memgui.estimator.modules.reach import alibi, masks
-from memgui.estimator.modules.rotary import tables
+from memgui.estimator.modules.reach import alibi, masks, reaches
+from memgui.estimator.modules.rotary import positions, tables
 from memgui.estimator.tape import Tape, Tensor
 
 INT64 = 8
@@ -29,6 +29,8 @@ def stem(t: Tape, c: Context) -> Tensor:
         x = norm(t, c, x, "embedding_layernorm", part="embedding")
     if m.position_embedding == "rope":
         tables(t, c, x.width)
+    elif m.position_embedding == "none" and reaches(m):
+        positions(t, c)
     elif m.position_embedding == "alibi":
         if m.score_masking == "filled":  # MPT: for every position there may be, in fp32
             alibi(t, c, ("a", "P"), FP32)

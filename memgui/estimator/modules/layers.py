@@ -53,6 +53,19 @@ def experts(t: Tape, c: Context, x: Tensor) -> Tensor:
         return sparse(t, c, x)
 
 
+def _side_by_side(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Falcon-H1: Mamba-2 and attention of the same input, summed."""
+    scaled = c.model.mup_scaling
+    scanned = mamba2(t, c, x)
+    scanned = op.scale(t, scanned) if scaled else scanned
+    seen = op.scale(t, x) if scaled else x
+    attended = attention(t, c, seen)
+    attended = op.scale(t, attended) if scaled else attended
+    y = op.add(t, scanned, attended, "mixed")
+    t.use(x, scanned, attended)
+    return y
+
+
 MIXERS: dict[str, tuple[str, Module]] = {
     "full_attention": (QT_TRANSLATE_NOOP("estimator", "full attention"), attending("full_attention")),
     "sliding_attention": (
@@ -77,6 +90,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
     ),
     "mamba": ("Mamba", mamba),
     "mamba2": ("Mamba-2", mamba2),
+    "attention_mamba2": (QT_TRANSLATE_NOOP("estimator", "attention beside Mamba-2"), _side_by_side),
 }
 """What may stand in ``layer_types``: its label and the module that writes it."""
 

@@ -60,7 +60,7 @@ def short_convolution(t: Tape, c: Context, x: Tensor, channels: str) -> Tensor:
     if o.decode:
         behind = t.tensor(x.name, ("b", channels, c.sizes.values["K"] + 1), x.width)
         x = t.record("cat", (x,), behind, (), ())
-    y = convolution(t, op.cast(t, x, o.width), w, bias, "convolved", longer)
+    y = convolution(t, op.cast(t, x, o.width), w, bias, "convolved", longer, viewed=True)
     y = op.pointwise(t, "silu", piece(t, y, "convolved", (*c.rows, channels)), x.name, saves="input")
     return op.cast(t, y, x.width)
 

@@ -8,7 +8,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mamba import short_convolution
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.states import convolution_state, recurrent_state, without_padding
-from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
+from memgui.estimator.tape import NEW, PARAMETER, Dims, Parameter, Tape, Tensor
 
 FP32 = 4
 PAIRS: Dims = ("b", "cc", "mh", "Q", "Q")
@@ -16,11 +16,13 @@ PAIRS: Dims = ("b", "cc", "mh", "Q", "Q")
 
 
 def mamba2(t: Tape, c: Context, x: Tensor) -> Tensor:
-    """Project in, short convolution, state space in chunks, gated norm, project out."""
+    """Project in, short convolution, state space in chunks, gate and norm, project out."""
     m, o = c.model, c.options
     t.part = "mixer"
-    x = without_padding(t, c, x)
-    both = projection(t, c, x, "mamba.in", "projected", ("mi",), ("h",), bias=m.mamba_proj_bias)
+    read = without_padding(t, c, x)
+    read = op.scale(t, read) if m.mup_scaling else read
+    both = projection(t, c, read, "mamba.in", "projected", ("mi",), ("h",), bias=m.mamba_proj_bias)
+    both = _scaled(t, c, both) if m.mup_scaling else both
     decay_log = t.parameter("A_log", ("mh",), o.width, o.base_trained)
     rate = op.scale(t, exponential(t, op.cast(t, decay_log, FP32), "rate"), "rate", "neg")
     gate, mixed, step = op.split(
@@ -35,12 +37,27 @@ def mamba2(t: Tape, c: Context, x: Tensor) -> Tensor:
     bias = t.parameter("dt_bias", ("mh",), o.width, o.base_trained)
     scan = _step if o.decode else _chunks
     y = scan(t, c, u, _biased(t, step, bias), rate, b, out_map, skip)
-    if m.mamba_inner_norm == "gated":
-        y = gated_norm(t, c, y, gate)
+    match m.mamba_inner_norm:
+        case "gated":
+            y = _norm(
+                t, c, op.mul(t, op.cast(t, y, FP32), _opened(t, op.cast(t, gate, FP32)), "gated", y.dims)
+            )
+        case "norm_gated":
+            y = _norm(t, c, op.cast(t, y, FP32))
+            y = op.mul(t, y, _opened(t, op.cast(t, gate, FP32)), "gated", y.dims)
+        case _:
+            y = op.mul(t, y, _opened(t, gate), "gated", y.dims)
     y = op.cast(t, y, x.width)
     out = projection(t, c, y, "mamba.out", "output", ("h",), ("D",), bias=m.mamba_proj_bias, cut="row")
-    t.use(both, gate, mixed, x)
+    t.use(both, gate, mixed, rate, x)
     return out
+
+
+def _scaled(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Times a number for each column, kept on the device."""
+    t.buffer("mup_vector", ("mi",), c.options.width)
+    factors = t.tensor("factors", ("mi",), c.options.width, origin=PARAMETER)
+    return op.mul(t, x, factors, x.name, x.dims)
 
 
 def _biased(t: Tape, step: Tensor, bias: Parameter) -> Tensor:
@@ -50,17 +67,17 @@ def _biased(t: Tape, step: Tensor, bias: Parameter) -> Tensor:
     return op.pointwise(t, "clamp", y, "step", saves="input")
 
 
-def gated_norm(t: Tape, c: Context, y: Tensor, gate: Tensor) -> Tensor:
-    """RMSNorm of ``y * silu(gate)`` in groups, in fp32."""
+def _opened(t: Tape, gate: Tensor) -> Tensor:
+    return op.pointwise(t, "silu", gate, "gate", saves="input")
+
+
+def _norm(t: Tape, c: Context, y: Tensor) -> Tensor:
+    """RMSNorm in groups, in fp32."""
     o = c.options
     w = t.parameter("norm.weight", ("D",), o.width, o.base_trained)
-    y32 = op.cast(t, y, FP32)
-    opened = op.pointwise(t, "silu", op.cast(t, gate, FP32), "gate", saves="input")
-    y32 = op.mul(t, y32, opened, "gated", (*c.rows, "D"))
-    squares = op.mean(t, op.power(t, y32), (*c.rows, c.model.mamba_n_groups))
+    squares = op.mean(t, op.power(t, y), (*c.rows, c.model.mamba_n_groups))
     deviation = op.pointwise(t, "rsqrt", op.shift(t, squares), "1/deviation", saves="output")
-    normed = op.cast(t, op.mul(t, y32, deviation, "normalised", y32.dims), y.width)
-    return op.mul(t, normed, w, "norm output", normed.dims)
+    return op.mul(t, op.mul(t, y, deviation, "normalised", y.dims), w, "norm output", y.dims)
 
 
 # -- a prompt, or training -------------------------------------------------------------------------

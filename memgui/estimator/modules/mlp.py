@@ -26,7 +26,7 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> 
         t.use(up)
     else:
         gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=m.mlp_bias)
-        gate = activate(t, gate)
+        gate = activate(t, op.scale(t, gate) if m.mup_scaling else gate)
         up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=m.mlp_bias)
         product = op.mul(t, gate, up, "product", inner)
     product = op.dropout(t, product, c.options.activation_dropout)
@@ -34,7 +34,7 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> 
         product = op.cast(t, product, c.options.width)
     y = projection(t, c, product, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
     t.use(x)
-    return y
+    return op.scale(t, y) if m.mup_scaling else y
 
 
 def silu(t: Tape, x: Tensor) -> Tensor:
@@ -53,10 +53,8 @@ def relu(t: Tape, x: Tensor) -> Tensor:
 
 
 def relu_squared(t: Tape, x: Tensor) -> Tensor:
-    """``relu(x)²``: keeps what relu returns."""
-    positive = relu(t, x)
-    out = t.tensor("activated", x.dims, x.width, x.grad)
-    return t.record("pow", (positive,), out, (positive,), ((positive, NEW),))
+    """``relu(x)²``: keeps what relu returns, under autocast in fp32 too."""
+    return op.power(t, relu(t, x))
 
 
 def gelu_new(t: Tape, x: Tensor) -> Tensor:

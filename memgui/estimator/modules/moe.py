@@ -63,45 +63,39 @@ def grouped(t: Tape, c: Context, x: Tensor) -> Tensor:
     m = c.model
     routed = route(t, c, x)
     rows: Dims = (*c.rows, "T")
+    wide: Dims = ("el",) if m.moe_latent_size else ("h",)
+    if m.moe_latent_size:
+        x = projection(t, c, x, "experts.narrow", "narrowed", wide, ("h",), bias=m.mlp_bias, cut="")
     ordered = t.tensor("experts in order", rows, INT64)
     order = t.tensor("order", rows, INT64)
     t.run("sort", (routed.indices,), (ordered, order), (), ())
     tokens = t.tensor("tokens in order", rows, INT64)
     t.run("floor_divide", (order,), (tokens,), (), ())
-    selected = op.index(t, x, tokens, "tokens by expert", (*rows, "h"))
+    selected = op.index(t, x, tokens, "tokens by expert", (*rows, *wide))
     weights = op.index(t, routed.weights, order, "router weights", rows)
     narrow = t.tensor("experts in order", rows, INT32)
     t.run("_to_copy", (ordered,), (narrow,), (), ())
     offsets = t.tensor("offsets", ("E",), INT32)
     t.run("cumsum", (narrow,), (offsets,), (), ())
+    up: Dims = (2, "m") if m.gated_mlp else ("m",)
+    names = ("experts.gate_up", "experts.gate_up_proj") if m.gated_mlp else ("experts.up", "experts.up_proj")
+    both = _product(t, c, selected, *names, up, wide, offsets, ordered, rows)
     if m.gated_mlp:
-        both = _product(
-            t,
-            c,
-            selected,
-            "experts.gate_up",
-            "experts.gate_up_proj",
-            (2, "m"),
-            ("h",),
-            offsets,
-            ordered,
-            rows,
-        )
         product = GATES[m.hidden_act](t, both, (*rows, "m"))
     else:
-        up = _product(t, c, selected, "experts.up", "experts.up_proj", ("m",), ("h",), offsets, ordered, rows)
-        product = ACTIVATIONS[m.hidden_act](t, up)
-    down = _product(
-        t, c, product, "experts.down", "experts.down_proj", ("h",), ("m",), offsets, ordered, rows
-    )
+        product = ACTIVATIONS[m.hidden_act](t, both)
+    down = _product(t, c, product, "experts.down", "experts.down_proj", wide, ("m",), offsets, ordered, rows)
     weighted = op.mul(t, down, weights, "weighted", down.dims)
     back = t.tensor("order back", rows, INT64)
     t.run("empty_like", (order,), (back,), (), ())
     weighted = op.index(t, weighted, back, "weighted", down.dims)
-    y = t.tensor("routed", c.hidden, weighted.width, weighted.grad)
+    y = t.tensor("routed", (*c.rows, *wide), weighted.width, weighted.grad)
     t.record("sum", (weighted,), y, (), ((weighted, NEW),))
     t.use(weighted, down, selected, weights, ordered, order, back, narrow, offsets, *routed)
-    return op.cast(t, y, x.width)
+    y = op.cast(t, y, x.width)
+    if m.moe_latent_size:
+        y = projection(t, c, y, "experts.widen", "widened", ("h",), wide, bias=m.mlp_bias, cut="")
+    return y
 
 
 def _product(
@@ -126,8 +120,11 @@ def _product(
     x = op.cast(t, x, w.width)
     y = t.tensor(name, (*rows, *out), w.width, x.grad or used.grad)
     saves, back = op.product(x, used)
-    # What Transformers takes in fp32 in place of the kernel keeps both operands, and no offsets.
-    saves = (*saves, offsets) if w.width < FP32 else (x, used)
+    if w.width < FP32:
+        saves = (*saves, offsets)
+    else:  # what Transformers takes in place of the kernel keeps both operands
+        saves = (x, used)
+        t.pin(offsets)
     t.record("_grouped_mm", (x, used, offsets), y, saves, back)
     if shift is None:
         return y

@@ -78,6 +78,7 @@ NAMES: dict[str, dict[str, str]] = {
     "gptj": {**LLAMA, "embedding": "wte", "attention.o": "out_proj", "mlp.up": "fc_in", "mlp.down": "fc_out"},
     "gpt_neox": {**FOUR_H, "embedding": "embed_in", "embedding.dropout": "model", "head": "embed_out"},
     "bloom": FOUR_H,
+    "granitemoehybrid": {**LLAMA, "mlp.gate_up": "input_linear", "mlp.down": "output_linear"},
     "falcon": FOUR_H,
     "bart": BART,
     "bert": BERT,

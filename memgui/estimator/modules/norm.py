@@ -82,7 +82,15 @@ def t5_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: b
 
 def rms_norm_fp32(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """RMSNorm cast back after its weight: ``(weight * x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
-    w = _weight(t, c, name, shape.weight)
+    return _cast_last(t, x, _weight(t, c, name, shape.weight), shape)
+
+
+def rms_norm_fp32_copied(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """The same with a copy of the weight in fp32 (Nemotron-H)."""
+    return _cast_last(t, x, op.copy_of_weight(t, _weight(t, c, name, shape.weight), FP32), shape)
+
+
+def _cast_last(t: Tape, x: Tensor, w: Tensor, shape: Shape) -> Tensor:
     x32 = op.cast(t, x, FP32)
     deviation = _deviation(t, x32, shape.rows)
     y32 = op.mul(t, x32, deviation, "normalised", x.dims)
@@ -165,6 +173,7 @@ Write = Callable[[Tape, Context, Tensor, str, Shape, bool], Tensor]
 NORMS: dict[str, Write] = {
     "rms_norm": rms_norm,
     "rms_norm_fp32": rms_norm_fp32,
+    "rms_norm_fp32_copied": rms_norm_fp32_copied,
     "litgpt_rms_norm": litgpt_rms_norm,
     "torchtune_rms_norm": torchtune_rms_norm,
     "t5_rms_norm": t5_rms_norm,

@@ -43,16 +43,22 @@ def tables(t: Tape, c: Context, width: int, *, given: bool = True) -> None:
     ``given``: the layers are handed the positions beside them.
     """
     rotation = ROTATIONS[c.model.rotary_style]
-    positions = t.tensor("position ids", (c.queries,), INT64)
-    t.run("arange", (), (positions,), (), ())
-    (t.hand_out if given else t.hold)(positions)
+    where = positions(t, c, given=given)
     made: Tables = ()
     for name, reach in reaches(c.model).items():
         if not reach.rotated:
             continue
         if not made or c.model.rotary_per_layer_type:
-            made = (_looked_up if rotation.looked_up else _made)(t, c, rotation, positions, width)
+            made = (_looked_up if rotation.looked_up else _made)(t, c, rotation, where, width)
         c.rotary[name] = made
+
+
+def positions(t: Tape, c: Context, *, given: bool = True) -> Tensor:
+    """The number of each token, which the model makes whether it is read or not."""
+    made = t.tensor("position ids", (c.queries,), INT64)
+    t.run("arange", (), (made,), (), ())
+    (t.hand_out if given else t.hold)(made)
+    return made
 
 
 def _looked_up(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int) -> Tables:

@@ -113,12 +113,16 @@ def falcon_h1(c: Config) -> Fields:
     """Attention and Mamba-2 side by side in every layer."""
     fields = llama(c)
     bias = c.flag("projectors_bias", default=False)
+    gated = "norm_gated" if c.flag("mamba_norm_before_gate", default=True) else "gated"
     return {
         **fields,
         **mamba2_beside_attention(c, fields["hidden_size"]),
         "mamba_proj_bias": c.flag("mamba_proj_bias", default=False) or bias,
         "layer_types": ("attention_mamba2",),
-        "mamba_inner_norm": "gated" if c.flag("mamba_rms_norm", default=False) else "none",
+        "mamba_inner_norm": gated if c.flag("mamba_rms_norm", default=False) else "none",
+        "mup_scaling": True,
+        "embedding_scaling": "number",
+        "logit_scaling": True,
     }
 
 

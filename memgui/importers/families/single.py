@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memgui.importers.config_reader import Config
 from memgui.importers.families.hybrid import mamba2_beside_attention
-from memgui.importers.families.llama import llama
+from memgui.importers.families.llama import FACTORS, llama
 from memgui.importers.families.parts import (
     ATTENTION,
     activation,
@@ -37,14 +37,19 @@ def nemotron_h(c: Config) -> Fields:
         **experts(c),
         **shared_experts(number, c.count("moe_shared_expert_intermediate_size", default=0)),
         "moe_latent_size": c.count_or_none("moe_latent_size") or 0,
+        "router_scoring": "sigmoid",
+        "norm_topk_prob": c.flag("norm_topk_prob", default=True),
+        "routed_scaling": True,
         "router_correction_bias": True,
+        "router_in_fp32": True,
     }
     return {
         **fields,
         **(parts if "moe" in kinds else {}),
         "layer_types": rhythm([MIXERS[kind] for kind in kinds[:layers]]),
         "mlp_layer_types": rhythm([FEED_FORWARDS.get(kind, "none") for kind in kinds[:layers]]),
-        "norm": "rms_norm_fp32",
+        "norm": "rms_norm_fp32_copied",
+        "logits_in_fp32": True,
         "position_embedding": "none",
         "gated_mlp": False,
         "hidden_act": activation(c.renamed("hidden_act", "mlp_hidden_act"), "relu2"),
@@ -121,6 +126,9 @@ def granitemoehybrid(c: Config) -> Fields:
             if number
             else {"intermediate_size": width}
         ),
+        **FACTORS,
+        "router_scoring": "topk_softmax_fp32",
+        "fused_gate_up": True,
         "position_embedding": "rope" if rotated else "none",
         "mamba_inner_norm": "gated",
     }

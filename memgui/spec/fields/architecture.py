@@ -239,6 +239,7 @@ STATE_SPACE: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Norms inside a Mamba layer."),
         Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
         Choice("gated", QT_TRANSLATE_NOOP("fields", "gated, on the output")),
+        Choice("norm_gated", QT_TRANSLATE_NOOP("fields", "on the output, then gated")),
         Choice("selection", QT_TRANSLATE_NOOP("fields", "on time step, input and output maps")),
         Choice("plain_selection", QT_TRANSLATE_NOOP("fields", "on the same, without weights")),
         applies=_mamba,

@@ -116,6 +116,7 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "How the norm is written decides what it keeps for the backward pass."),
         Choice("rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm")),
         Choice("rms_norm_fp32", QT_TRANSLATE_NOOP("fields", "RMSNorm (weight in fp32)")),
+        Choice("rms_norm_fp32_copied", QT_TRANSLATE_NOOP("fields", "RMSNorm (weight copied to fp32)")),
         Choice("gemma_rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm (Gemma)")),
         Choice("t5_rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm (T5)")),
         Choice("layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm")),

@@ -137,6 +137,14 @@ RESIDUAL: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "What attention and feed-forward add to the layer is multiplied first."),
     ),
     flag(
+        "mup_scaling",
+        QT_TRANSLATE_NOOP("fields", "Factors inside layers"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Keys, gates, what attention and Mamba read and what they give are multiplied (Falcon-H1).",
+        ),
+    ),
+    flag(
         "logit_scaling",
         QT_TRANSLATE_NOOP("fields", "Logit factor"),
         QT_TRANSLATE_NOOP("fields", "Logits are multiplied, which holds them twice for a moment."),
