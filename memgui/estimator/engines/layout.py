@@ -18,7 +18,7 @@ def require_layout(scenario: Scenario, *known: str) -> None:
         if name not in known and getattr(split, name) > 1:
             raise NotCovered(
                 Message(
-                    QT_TRANSLATE_NOOP("messages", "unknown, because {path} = {value} is not modelled yet"),
+                    QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet."),
                     {"path": f"parallelism.{name}", "value": str(getattr(split, name))},
                 )
             )
