@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memgui.estimator.engines.cache import RECURRENT
+from memgui.estimator.engines.ggml_recurrent import Recurrent
 from memgui.estimator.engines.graph import Buffer, Graph
-from memgui.estimator.engines.settings import cells, physical_batch, window_cells
+from memgui.estimator.engines.settings import cells, physical_batch, streams, window_cells
 from memgui.estimator.engines.sheet import Factor
 from memgui.spec.formats import CACHE_FORMATS
 from memgui.spec.messages import QT_TRANSLATE_NOOP
@@ -21,6 +22,9 @@ from memgui.spec.scenario import Scenario
 
 ALIGNMENT = 128
 """Bytes that CUDA buffers are aligned to."""
+
+RESHAPED = ("mamba", "gated_delta_net", "kda")
+"""Mixers that reshape what they give: it is added in place to the residual, not the other way round."""
 
 FP32 = 4
 INT32 = 4
@@ -51,7 +55,7 @@ def symbols(scenario: Scenario) -> Symbols:
     rows = batch if scenario.inference.llama_cpp_version == "b6000" else scenario.inference.batch_size
     return Symbols(
         Factor("n", batch, QT_TRANSLATE_NOOP("symbols", "tokens computed at once"), "inference.n_ubatch"),
-        Factor("c", cells(scenario), QT_TRANSLATE_NOOP("symbols", "cells of the cache")),
+        Factor("c", cells(scenario) // streams(scenario), QT_TRANSLATE_NOOP("symbols", "cells of the cache")),
         Factor("o", min(rows, batch), QT_TRANSLATE_NOOP("symbols", "rows that logits are computed for")),
         Factor("h", m.hidden_size, QT_TRANSLATE_NOOP("symbols", "hidden size"), "model.hidden_size"),
         Factor("a", m.num_attention_heads, QT_TRANSLATE_NOOP("symbols", "attention heads")),
@@ -100,6 +104,8 @@ class _Writer:
         self.g = Graph()
         self.masks: dict[str, Buffer] = {}
         self.small: tuple[Buffer, ...] = ()
+        self.begun: Recurrent | None = None
+        self.following = "none"
 
     def write(self, *, head: bool) -> Graph:
         g, s = self.g, self.s
@@ -108,6 +114,7 @@ class _Writer:
         rows = s.tokens
         for index, (mixer, feed_forward) in enumerate(kinds):
             last = head and index == len(kinds) - 1
+            self.following = kinds[index + 1][0] if index + 1 < len(kinds) else "none"
             rows = s.outputs if last else s.tokens
             x = self._layer(x, mixer, feed_forward, rows)
             if index == len(kinds) - 1:
@@ -135,14 +142,16 @@ class _Writer:
                 self._input("inp_mixed_slots", s.tokens, width=INT64),
             )
         x = self._input("embeddings", s.tokens, s.hidden)
-        positions = self._input("inp_pos", s.tokens, width=INT32)
+        mixers = [mixer for mixer, _ in _sample(self.model)]
         small: list[Buffer] = []
-        for mixer in dict.fromkeys(mixer for mixer, _ in _sample(self.model)):
+        if not all(mixer in RECURRENT for mixer in mixers):
+            small.append(self._input("inp_pos", s.tokens, width=INT32))
+        for mixer in dict.fromkeys(mixers):
             if mixer in RECURRENT or mixer == "none":
                 continue
             small += self._cache_inputs(mixer)
         ids = self._input("inp_out_ids", s.outputs, width=INT32)
-        self.small = (positions, *small, ids)
+        self.small = (*small, ids)
         if mixed:
             g.keep(g.make("mixed embeddings", (s.tokens, s.hidden), FP32, reads=mixed))
         return x
@@ -163,7 +172,7 @@ class _Writer:
         seen = s.cells
         if window:
             label = QT_TRANSLATE_NOOP("symbols", "cells of the windows' cache")
-            seen = Factor("w", window_cells(self.scenario, window), label)
+            seen = Factor("w", window_cells(self.scenario, window) // streams(self.scenario), label)
         self.masks[key] = self._input("inp_kq_mask", s.tokens, seen, width=2 if self.flash else FP32)
         return found
 
@@ -175,9 +184,14 @@ class _Writer:
     def _layer(self, x: Buffer, mixer: str, feed_forward: str, rows: Factor) -> Buffer:
         g, s = self.g, self.s
         stream = (s.tokens, s.hidden)
+        begun = self.begun or self._begin(mixer)
+        self.begun = None
         normed = self._norm(x, stream)
-        if mixer in RECURRENT:
-            y = self._recurrent(normed, mixer)
+        if begun is not None:
+            y = begun.over(normed, self._begin_next)
+            if mixer == "attention_mamba2":
+                beside, y = y, self._attention(normed, "full_attention")
+                g.use(beside)
         elif mixer == "none":
             y = normed
         elif self.model.kv_lora_rank is not None:
@@ -187,8 +201,9 @@ class _Writer:
         if rows is not s.tokens and self.new:
             y = g.make("rows of outputs", (rows, s.hidden), FP32, reads=(y,))
             x = g.make("rows of the residual", (rows, s.hidden), FP32, reads=(x,))
-        if self.model.norm_placement == "sandwich":
-            y = g.make("norm", (rows, s.hidden), FP32, reads=(y,))
+        elif mixer in RESHAPED:
+            g.use(y)
+            x, y = y, x
         parallel = self.model.parallel_block != "none"
         if not parallel:
             g.use(x)  # added in place to what attention gave
@@ -196,16 +211,27 @@ class _Writer:
             return y
         inner = self._norm(x if parallel else y, (rows, s.hidden))
         z = self._experts(inner, rows) if feed_forward == "sparse" else self._dense(inner, rows)
-        if self.model.norm_placement == "sandwich":
-            z = g.make("norm", (rows, s.hidden), FP32, reads=(z,))
         g.use(x, y) if parallel else g.use(y)
         return z
+
+    def _begin(self, mixer: str) -> Recurrent | None:
+        has_state = mixer in (*RECURRENT, "attention_mamba2")
+        return Recurrent(self.g, self.scenario, mixer, self.s.tokens) if has_state else None
+
+    def _begin_next(self) -> None:
+        """What the next layer gathers stands in the graph before what this one does last."""
+        if self.begun is None:
+            self.begun = self._begin(self.following)
 
     def _attention(self, x: Buffer, mixer: str) -> Buffer:
         g, s, m = self.g, self.s, self.model
         wide = (s.tokens, s.heads, s.head)
         narrow = (s.tokens, s.shared, s.head)
-        if m.fused_qkv:
+        doubled = None
+        if m.attention_output_gate:
+            doubled = g.make("Qcur_full", (2, *wide), FP32, reads=(x,))
+            sources = (doubled, x, x)
+        elif m.fused_qkv:
             fused = (s.heads.value + 2 * s.shared.value) * s.head.value
             qkv = g.make("wqkv", (s.tokens, fused), FP32, reads=(x,))
             sources = (qkv, qkv, qkv)
@@ -221,10 +247,16 @@ class _Writer:
             k = self._placed(g.make("Kcur", narrow, FP32, reads=(x,)), narrow)
         g.use(k)
         g.use(v)
+        self._begin_next()
         window = m.sliding_window if mixer == "sliding_attention" else None
         mask = self.masks["window" if window else "all"]
-        seen = s.cells if not window else Factor("w", window_cells(self.scenario, window), s.cells.label)
+        seen = s.cells
+        if window:
+            seen = Factor("w", window_cells(self.scenario, window) // streams(self.scenario), s.cells.label)
         out = self._attend(q, mask, seen, wide, narrow)
+        if doubled is not None:
+            gate = g.make("gate", wide, FP32, reads=(doubled,))
+            g.use(out, gate)
         return g.make("attn_out", (s.tokens, s.hidden), FP32, reads=(out,))
 
     def _placed(self, x: Buffer, dims: tuple[Factor | int, ...]) -> Buffer:
@@ -283,6 +315,7 @@ class _Writer:
         query = g.make("Qcur", (s.tokens, s.heads, rank + rope), FP32, reads=(turned, absorbed))
         stored = g.make("Kcur", (s.tokens, rank + rope), FP32, reads=(key, small))
         g.use(stored)
+        self._begin_next()
         mask = self.masks["all"]
         if self.flash:
             seen = g.make("flash_attn_ext", (s.tokens, s.heads, latent), FP32, reads=(query, mask))
@@ -294,24 +327,6 @@ class _Writer:
         values = g.make("fattn_mla", (s.tokens, s.heads, m.v_head_dim), FP32, reads=(seen,))
         out = g.make("kqv_out", (s.tokens, s.heads, m.v_head_dim), FP32, reads=(values,))
         return g.make("attn_out", (s.tokens, s.hidden), FP32, reads=(out,))
-
-    def _recurrent(self, x: Buffer, mixer: str) -> Buffer:
-        """The projections of a state-space or linear-attention layer, its convolution and its scan."""
-        g, s, m = self.g, self.s, self.model
-        if mixer in ("gated_delta_net", "kda"):
-            values = m.linear_num_value_heads * m.linear_value_head_dim
-            inner = 2 * m.linear_num_key_heads * m.linear_key_head_dim + values
-        else:
-            values = m.mamba_d_ssm or m.lru_width or m.hidden_size
-            inner = values + 2 * m.mamba_n_groups * m.mamba_d_state
-        mixed = g.make("qkv_mixed", (s.tokens, inner), FP32, reads=(x,))
-        gate = g.make("z", (s.tokens, values), FP32, reads=(x,))
-        turned = g.make("conv_input", (s.tokens, inner), FP32, reads=(mixed,))
-        out = g.make("conv_output", (s.tokens, inner), FP32, reads=(turned,))
-        scanned = g.make("scan", (s.tokens, values), FP32, reads=(out,))
-        normed = g.make("norm", (s.tokens, values), FP32, reads=(scanned,))
-        g.use(gate)
-        return g.make("linear_attn_out", (s.tokens, s.hidden), FP32, reads=(normed,))
 
     # -- feed-forwards --------------------------------------------------------------------------------
 

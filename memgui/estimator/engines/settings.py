@@ -63,8 +63,12 @@ def window_cells(scenario: Scenario, window: int) -> int:
     inference = scenario.inference
     if inference.swa_full:
         return cells(scenario)
-    unified = inference.kv_unified or inference.engine == "ollama"
-    streams = 1 if unified else inference.batch_size
-    most = cells(scenario) // streams
-    held = window * (inference.batch_size if unified else 1) + physical_batch(scenario)
-    return streams * padded(min(most, held))
+    count = streams(scenario)
+    held = window * (inference.batch_size // count) + physical_batch(scenario)
+    return count * padded(min(cells(scenario) // count, held))
+
+
+def streams(scenario: Scenario) -> int:
+    """Caches that llama.cpp holds side by side: one for all sequences, or one each."""
+    inference = scenario.inference
+    return 1 if inference.kv_unified or inference.engine == "ollama" else inference.batch_size

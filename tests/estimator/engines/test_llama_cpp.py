@@ -9,6 +9,7 @@ import pytest
 
 from memgui.estimator import estimate
 from memgui.estimator.engines.cache import Keys, layers
+from memgui.estimator.engines.ggml_graph import compute_buffer
 from memgui.spec import replace
 from memgui.spec.formats import cache_format
 from memgui.spec.validate import validate
@@ -72,25 +73,52 @@ def test_the_lines_of_a_log(
             assert size / MIB == pytest.approx(logged, abs=0.006)
 
 
-# MiB that llama.cpp b11434 plans for its CUDA device: context, physical batch 512, one row of logits
-PLANNED = (
-    ("Llama-3.1-8B", 8192, False, 572.01),
-    ("Llama-3.1-8B", 8192, True, 124.01),
+# MiB that llama.cpp b11434 plans for its CUDA device: layers, context of a sequence, flash attention, more
+PLANNED: tuple[tuple[str, int, int, bool, dict[str, Any], float], ...] = (
+    ("Llama-3.1-8B", 32, 8192, False, {}, 572.01),
+    ("Llama-3.1-8B", 32, 8192, True, {}, 124.01),
+    ("Llama-3.1-8B", 4, 2048, False, {"batch_size": 4}, 572.01),
+    ("Llama-3.1-8B", 4, 2048, False, {"batch_size": 4, "kv_unified": False}, 176.01),
+    ("Qwen2.5-7B-Instruct", 4, 8192, True, {}, 147.01),
+    ("Qwen3-8B", 4, 8192, True, {}, 112.01),
+    ("Yi-6B-Chat", 4, 4096, False, {}, 306.01),
+    ("Qwen3-30B-A3B", 4, 8192, True, {}, 92.01),
+    ("Qwen3-30B-A3B", 4, 8192, False, {}, 562.01),
+    ("Mixtral-8x7B-v0.1", 4, 8192, True, {}, 208.01),
+    ("Gemma-3-27B-Text", 12, 8192, True, {}, 177.52),
+    ("Gemma-3-27B-Text", 12, 131072, True, {}, 297.52),
+    ("Gemma-3-27B-Text", 12, 32768, False, {}, 2181.01),
+    ("Gemma-3-27B-Text", 12, 8192, True, {"batch_size": 4}, 204.52),
+    ("Gemma-3-27B-Text", 12, 8192, True, {"batch_size": 4, "kv_unified": False}, 177.52),
+    ("DeepSeek-V3", 5, 8192, True, {}, 400.01),
+    ("DeepSeek-V3", 5, 8192, False, {}, 2456.01),
+    ("DeepSeek-V3", 5, 32768, False, {}, 8648.01),
+    ("DeepSeek-V2-Lite", 27, 8192, True, {}, 88.14),
+    ("DeepSeek-V2-Lite", 27, 8192, False, {}, 328.01),
+    ("state-spaces/mamba-2.8b-hf", 64, 8192, True, {}, 61.0),
+    ("state-spaces/mamba2-2.7b", 64, 8192, True, {}, 74.22),
+    ("state-spaces/mamba2-2.7b", 64, 8192, True, {"n_ubatch": 128}, 20.48),
+    ("state-spaces/mamba2-2.7b", 64, 8192, True, {"batch_size": 4}, 81.91),
+    ("Qwen3.5-27B-Text", 8, 8192, True, {}, 150.02),
+    ("Qwen3.5-27B-Text", 8, 32768, False, {}, 1680.01),
 )
 
 
-@pytest.mark.parametrize(("name", "context", "flash", "planned"), PLANNED)
-def test_the_compute_buffer_that_ggml_plans(name: str, context: int, flash: bool, planned: float) -> None:
-    answer = served(
-        name,
+@pytest.mark.parametrize(("name", "depth", "context", "flash", "more", "planned"), PLANNED)
+def test_the_compute_buffer_that_ggml_plans(
+    name: str, depth: int, context: int, flash: bool, more: dict[str, Any], planned: float
+) -> None:
+    made = scenario(
+        msgspec.structs.replace(model(name), num_hidden_layers=depth),
         "llama.cpp",
         weight_format="q4_0",
         kv_cache_format="fp16",
         prompt_tokens=context,
         generated_tokens=0,
         flash_attention=flash,
+        **more,
     )
-    assert answer.extra["compute_buffer_bytes"] / MIB == pytest.approx(planned, abs=0.006)
+    assert compute_buffer(made).bytes / MIB == pytest.approx(planned, abs=0.011)
 
 
 def gemma_3_4b() -> Any:
@@ -106,7 +134,7 @@ def gemma_3_4b() -> Any:
 
 
 def test_what_llama_fit_params_prints() -> None:
-    """ggml-org/llama.cpp PR 22171: gemma-3-4b-it in f16 at 32,768: 7,401 + 814 MiB, 1,280 on the host."""
+    """ggml-org/llama.cpp PR 22171: gemma-3-4b-it in f16 at 32,768: 7,401 + 814 + 517, 1,280 on the host."""
     answer = served(
         gemma_3_4b(),
         "llama.cpp",
@@ -114,7 +142,9 @@ def test_what_llama_fit_params_prints() -> None:
         kv_cache_format="fp16",
         prompt_tokens=32768,
         generated_tokens=0,
+        llama_cpp_version="b6000",
     )
+    assert answer.extra["compute_buffer_bytes"] // MIB == 517
     assert answer.component("weights").bytes // MIB == 7401
     assert answer.extra["kv_cache_bytes"] == 814 * MIB
     assert answer.extra["host_bytes"] // MIB == 1280
