@@ -309,9 +309,10 @@ def test_a_field_that_does_not_apply_stands_only_among_all_of_its_section(
 
 def test_tab_goes_from_line_to_line(form: Form, qtbot: QtBot) -> None:
     form.sections["workload"].more.setChecked(True)
-    stop: QWidget = form.sections["workload"].header
+    stop: QWidget | None = form.sections["workload"].header
     seen: list[Row] = []
     while stop is not form.sections["precision"].header:
+        assert stop is not None
         stop = stop.nextInFocusChain()
         at: QWidget | None = stop
         while at is not None and not isinstance(at, Row):
