@@ -125,6 +125,8 @@ def transformers_version(framework: str) -> str:
 def _vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
     extra = entry.get("extra") or {}
     settings: dict[str, Any] = {}
+    if "reserved for KV cache" in entry["measured"]["counter"] and not extra.get("gpu_memory_gib"):
+        raise Inexpressible("the device is not stated")
     old = any(card in (entry.get("gpu") or "") for card in ("T4", "V100"))  # V1 does not run there
     settings["inference.vllm_version"] = "0.6" if old else "0.11"
     if extra.get("gpu_memory_utilization"):
