@@ -11,6 +11,7 @@ from memgui.planning.devices import OnDevice, smallest_device
 from memgui.planning.ladder import length_path
 from memgui.planning.solve import solve
 from memgui.spec import Device, Scenario
+from memgui.spec.fields import BY_PATH
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ def reach(scenario: Scenario, devices: Iterable[Device], ask: Asker | None = Non
 
 
 def _furthest(scenario: Scenario, path: str, ask: Asker) -> Furthest | None:
+    if not BY_PATH[path].applies(scenario):
+        return None
     found = solve(scenario, path, ask)
     if found.at_largest is None:
         return None

@@ -19,6 +19,8 @@ from memgui.gui.verdict import bar_geometry as geometry
 from memgui.gui.verdict.bar import bar_piece
 
 ROW, HEAD, BAR = 66, 28, 24
+FAR = 4
+"""A limit of more than this many times the largest need would leave nothing to compare."""
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _CENTRE = Qt.AlignmentFlag.AlignCenter
 translate = QCoreApplication.translate
@@ -27,11 +29,13 @@ translate = QCoreApplication.translate
 def scale_of(
     estimates: Sequence[Estimate | None], width: float, numbers: Numbers, look: Look
 ) -> geometry.Scale:
-    """One scale for all: to the next round step past every need and every limit."""
-    most = 1.0
-    for one in estimates:
-        if one is not None:
-            most = max(most, one.high_bytes, one.peak_bytes, one.verdict.capacity_bytes)
+    """One scale for all: to the next round step past every need, and every limit that is not far away."""
+    known = [one for one in estimates if one is not None]
+    most = max((float(max(one.high_bytes, one.peak_bytes)) for one in known), default=1.0)
+    needs = most
+    for one in known:
+        if one.verdict.capacity_bytes <= FAR * needs:
+            most = max(most, one.verdict.capacity_bytes)
     everything = geometry.Sizes({}, 0.0, 0.0, 0.0, most, most)
     return geometry.scale_for(everything, width, numbers.unit_bytes, look.px(100), 0.0)
 
@@ -147,6 +151,8 @@ class SetUpBar:
             (sizes.total, look.px(2), colours.text),
             (sizes.limit, look.px(4), colours.bad if passed else colours.text),
         ):
+            if size > self._scale.end:
+                continue
             x = round(area.left() + self._scale.x(size)) - 1
             mark = QRectF(x, area.top() - beyond, 2, area.height() + 2 * beyond)
             painter.fillRect(mark.adjusted(-1, 0, 1, 0), colours.base)

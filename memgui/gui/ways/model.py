@@ -33,6 +33,10 @@ _WORDS = {
 }
 
 
+FAR = 4
+"""A limit of more than this many times the need would leave nothing to see of the parts."""
+
+
 class Line(msgspec.Struct, frozen=True):
     """One row: the way, and what is written of it.  ``needs`` and ``saves`` are bare figures."""
 
@@ -106,11 +110,12 @@ class WaysModel(QAbstractListModel):
         return next((row for row, line in enumerate(self._lines) if line.way.key == key), -1)
 
     def longest(self) -> int:
-        """The bytes that the bars must have room for: the need as it is, its limit, every other need."""
+        """The bytes that the bars must have room for: every need, and the limit unless it is far away."""
         if self.base is None:
             return 1
-        needs = (line.way.estimate.peak_bytes for line in self._lines)
-        return max(1, self.base.peak_bytes, self.base.verdict.capacity_bytes, *needs)
+        needs = max(1, self.base.peak_bytes, *(line.way.estimate.peak_bytes for line in self._lines))
+        limit = self.base.verdict.capacity_bytes
+        return max(needs, limit) if limit <= FAR * needs else needs
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self._lines)

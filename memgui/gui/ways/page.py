@@ -44,6 +44,7 @@ class WaysPage(QWidget):
         self.filter = SegmentedSwitch(self.tr("Which ways to show"), self)
         for value in ("all", "fit", "same"):
             self.filter.add(value, self._filter_text(value, 0))
+        self.filter.hide()
         self.filter.chosen.connect(self._show)
         self.list.applied.connect(self._apply)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -114,6 +115,7 @@ class WaysPage(QWidget):
             self.list.touched = False
         self.list.choose(max(0, row))
         self.list.setVisible(self.model.rowCount() > 0)
+        self.filter.setVisible(self._ways is not None and bool(self._ways.all))
         self._place()
         self.update()
 
@@ -193,16 +195,17 @@ class WaysPage(QWidget):
         painter.setFont(look.font(Role.BODY, 600))
         painter.drawText(QRectF(edge, 0, room + 2, top), _LEFT, look.cut(self.title(), room, Role.BODY, 600))
         height = look.px(HEADER)
-        painter.fillRect(QRectF(0, top, self.width(), height), colours.window)
         painter.fillRect(QRectF(0, top, self.width(), 1), colours.hairline)
-        painter.fillRect(QRectF(0, top + height, self.width(), 1), colours.hairline)
-        painter.translate(0, top)
-        paint_header(painter, look, self.list.columns(), height, self._titles())
-        painter.translate(0, -top)
+        if self.model.rowCount():
+            painter.fillRect(QRectF(0, top + 1, self.width(), height), colours.window)
+            painter.fillRect(QRectF(0, top + height, self.width(), 1), colours.hairline)
+            painter.translate(0, top)
+            paint_header(painter, look, self.list.columns(), height, self._titles())
+            painter.translate(0, -top)
         self._said = nothing = self.nothing()
         if nothing:
             painter.setPen(colours.secondary)
             painter.setFont(look.font())
-            left, below = edge, top + height + look.px(16)
+            left, below = edge, top + look.px(16)
             flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
             painter.drawText(QRectF(left, below, self.width() - 2 * edge, self.height()), flags, nothing)

@@ -79,8 +79,9 @@ def from_to(way: Way, numbers: Numbers) -> str:
 
 
 def _says_enough(one: Change) -> bool:
-    """Whether the values say by themselves what field they are of."""
-    return BY_PATH[one.path].kind is Kind.CHOICE or one.path == "device.name"
+    """Whether the values say by themselves what field they are of; ``bf16`` is a format of many things."""
+    is_choice = BY_PATH[one.path].kind is Kind.CHOICE and not one.path.endswith("_format")
+    return is_choice or one.path == "device.name"
 
 
 def _from_to(one: Change, numbers: Numbers) -> str:
