@@ -16,7 +16,7 @@ from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import stored
 from memgui.estimator.result import Parameters
-from memgui.estimator.state import State
+from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Sizes, Tensor
 from memgui.spec.formats import WeightScheme
 
@@ -104,7 +104,7 @@ def _gradients(
         return ()
     if keeping is not None and keeping.gradient_width:
         width = keeping.gradient_width
-        return tuple([(State("main gradient", parameter, width), count) for parameter, count in trained])
+        return tuple([(state_of("main gradient", parameter, width), count) for parameter, count in trained])
     return tuple([(gradient_of(parameter), count) for parameter, count in trained])
 
 
@@ -113,7 +113,10 @@ def _bytes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
 
 
 def _excess(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
-    return sum((block_bytes(thing.coefficient) - thing.coefficient) * count for thing, count in things)
+    counts: dict[int, int] = {}
+    for thing, count in things:
+        counts[thing.coefficient] = counts.get(thing.coefficient, 0) + count
+    return sum((block_bytes(size) - size) * count for size, count in counts.items())
 
 
 class _States:
@@ -125,6 +128,7 @@ class _States:
         self.paged = self.host = self.doubt = 0
         self.stepper = ""
         self.consumer: Consumer | None = None
+        self._rules: dict[tuple[object, ...], tuple[Kept, ...]] = {}
         if program is None or keeping is None:
             return
         trained = list(trained_weights(program, keeping))
@@ -133,7 +137,7 @@ class _States:
             self._keep(weight, count, keeping)
         tables = OPTIMIZERS[keeping.settings.name].tables
         if tables and here:
-            self.listed.append((State("tables", here[0][0].of, tables, ()), 1))
+            self.listed.append((state_of("tables", here[0][0].of, tables, ()), 1))
         if keeping.consumes:
             steps = {weight.of: _step(((weight, 1),), keeping) for weight, _ in trained}
             operator = next((step.operator for step in steps.values()), "")
@@ -148,9 +152,13 @@ class _States:
         settings = keeping.settings
         rule = OPTIMIZERS[settings.name]
         if keeping.master:
-            self.listed.append((State("master copy", weight.of, 4), count))
+            self.listed.append((state_of("master copy", weight.of, 4), count))
         paged = rule.paged and weight.elements >= PAGED_FROM
-        for one in rule.states(weight, settings):
+        alike = weight.shape, weight.width, weight.whole, weight.of.part
+        states = self._rules.get(alike)
+        if states is None:
+            states = self._rules[alike] = rule.states(weight, settings)
+        for one in states:
             if paged and one.shape is None:
                 self.paged += one.bytes(weight) * count
                 continue
@@ -192,19 +200,24 @@ def _step(trained: Trained, keeping: Keeping) -> Step:
 
 def trained_weights(program: Program, keeping: Keeping) -> Iterable[tuple[Weight, int]]:
     """The trained weights as the optimizer meets them, in the model's order, with how often each occurs."""
+    shapes: dict[tuple[object, ...], tuple[int, ...]] = {}
     for block, count in program.blocks():
         for parameter in block.tape.parameters:
             if parameter.grad:
                 width = 4 if keeping.master else parameter.width
                 gradient = 4 if keeping.master else parameter.width
-                yield Weight(parameter, shape_of(parameter, program.sizes), width, gradient), count
+                alike = parameter.dims, parameter.cut, parameter.inputs, parameter.name[-6:]
+                shape = shapes.get(alike)
+                if shape is None:
+                    shape = shapes[alike] = shape_of(parameter, program.sizes)
+                yield Weight(parameter, shape, width, gradient), count
 
 
 def _state(weight: Weight, kept: Kept) -> State:
     if kept.shape is None and weight.whole:
-        return State(kept.name, weight.of, kept.width)
+        return state_of(kept.name, weight.of, kept.width)
     shape = weight.shape if kept.shape is None else kept.shape
-    return State(kept.name, weight.of, kept.width, shape, prod(shape))
+    return state_of(kept.name, weight.of, kept.width, shape, prod(shape))
 
 
 def shape_of(parameter: Parameter, sizes: Sizes) -> tuple[int, ...]:

@@ -124,7 +124,7 @@ def backward(
             held.compute_again(events, op)
         scratch = None
         if op.back_extra is not None:
-            scratch = Scratch(op.outs[0], op.back_extra)
+            scratch = Scratch(op.outs[0], *op.back_extra)
             events.born(scratch)
         meeting: list[tuple[Tensor, Gradient]] = []
         later: list[tuple[Gradient, Scratch | None]] = []
@@ -142,7 +142,7 @@ def backward(
                     scratch = None
                 else:
                     elements = tensor.coefficient // tensor.width
-                    raw = Scratch(tensor, (elements * op.outs[0].width, tensor.monomial))
+                    raw = Scratch(tensor, elements * op.outs[0].width, tensor.monomial)
                     later.append((gradient, raw))
                     events.born(raw)
             if tensor in grads or tensor.origin == PARAMETER:
@@ -150,7 +150,7 @@ def backward(
             else:
                 grads[tensor] = gradient
         if op.back_inner is not None:
-            inner = Inner(op.outs[0], op.back_inner)
+            inner = Inner(op.outs[0], *op.back_inner)
             events.born(inner)
             events.dead(inner)
         if scratch is not None:
@@ -166,7 +166,7 @@ def backward(
             held.free(events, op)
         else:
             for tensor in op.saves:
-                root = tensor.root
+                root = tensor.base or tensor
                 count = left.get(root)
                 if count is not None:
                     left[root] = count - 1
@@ -247,7 +247,7 @@ class _Weights:
         if consumer is not None and consumer.work.get(weight):
             events = self.back.events
             events.over(op)
-            scratch = Scratch(weight, (consumer.work[weight], 0))
+            scratch = Scratch(weight, consumer.work[weight], 0)
             events.born(scratch)
             events.dead(scratch)
             events.over(consumer.op)

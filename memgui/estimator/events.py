@@ -27,20 +27,16 @@ def gradient_of(tensor: Tensor) -> Gradient:
     return Gradient(tensor, tensor.coefficient, tensor.monomial)
 
 
-class Scratch:
+class Scratch(msgspec.Struct, eq=False, gc=False):
     """What an operator holds beside its results."""
 
-    __slots__ = ("coefficient", "monomial", "of")
-
-    def __init__(self, of: Tensor, size: tuple[int, int]) -> None:
-        self.of = of
-        self.coefficient, self.monomial = size
+    of: Tensor
+    coefficient: int
+    monomial: int
 
 
-class Inner(Scratch):
+class Inner(Scratch, eq=False, gc=False):
     """What a kernel allocates itself: the allocator counts it, a tracer of tensors does not see it."""
-
-    __slots__ = ()
 
 
 Thing = Tensor | Gradient | Scratch

@@ -69,15 +69,15 @@ def forward(tape: Tape, saved: Collection[Tensor], there: Collection[Tensor] = (
     for index, op in enumerate(tape.ops):
         if index == stop_op and not any(tensor in op.outs for tensor in op.saves):
             events.stop = len(things)  # it saves inputs only: PyTorch never runs it again
-        scratch = Scratch(op.outs[0], op.extra) if op.extra is not None else None
+        scratch = Scratch(op.outs[0], *op.extra) if op.extra is not None else None
         if scratch is not None:
             events.born(scratch)
         for tensor in op.outs:
-            if tensor.root is tensor and tensor not in there and (not tensor.stepwise or tensor in saved):
+            if tensor.base is None and tensor not in there and (not tensor.stepwise or tensor in saved):
                 things.append(tensor)
                 sizes.append(tensor.coefficient)
         if op.inner is not None:
-            inner = Inner(op.outs[0], op.inner)
+            inner = Inner(op.outs[0], *op.inner)
             events.born(inner)
             events.dead(inner)
         if scratch is not None:
@@ -98,10 +98,10 @@ def _last_uses(tape: Tape, saved: Collection[Tensor]) -> tuple[int, dict[int, li
     stop_op = -1
     for index, op in enumerate(tape.ops):
         for tensor in op.ins:
-            last[tensor.root] = index
+            last[tensor.base or tensor] = index
         for tensor in op.outs:
             if not tensor.stepwise or tensor in saved:
-                last[tensor.root] = index
+                last[tensor.base or tensor] = index
         if op.saves:
             stop_op = index
     for stays in (saved, tape.held, tape.cast_cache, tape.pinned, [tensor.root for tensor in tape.cached]):

@@ -9,7 +9,6 @@ from the walk that made the totals.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from itertools import accumulate
 from operator import mul
 from typing import Protocol, TypeVar
@@ -25,20 +24,18 @@ Bag = dict[tuple[Thing, str], int]
 
 
 class Lot:
-    """Things that the walk adds and takes away together; ``parts`` are listed when looked at."""
+    """Things that the walk adds and takes away together: a group, or what lives after ``stop`` events.
 
-    __slots__ = ("_list", "_parts")
+    ``parts`` are listed when looked at.
+    """
 
-    def __init__(self, make: Callable[[], Bag]) -> None:
-        self._list = make
-        self._parts: Bag | None = None
+    __slots__ = ("parts", "sort", "source", "stop")
 
-    @property
-    def parts(self) -> Bag:
-        """The things themselves."""
-        if self._parts is None:
-            self._parts = self._list()
-        return self._parts
+    def __init__(self, source: Group | Events, sort: Sorter, stop: int) -> None:
+        self.source = source
+        self.sort = sort
+        self.stop = stop
+        self.parts: Bag | None = None
 
 
 Pile = dict[Lot, int]
@@ -180,7 +177,7 @@ class Contents:
             components: dict[str, int] = {}
             excess = 0
             values = self.numbers.values
-            for (thing, component), count in lot.parts.items():
+            for (thing, component), count in self.parts(lot).items():
                 size = thing.coefficient * values[thing.monomial]
                 components[component] = components.get(component, 0) + size * count
                 excess += (block_bytes(size) - size) * count
@@ -191,7 +188,7 @@ class Contents:
         """Every thing in ``pile``."""
         bag: Bag = {}
         for lot, times in pile.items():
-            for key, number in lot.parts.items():
+            for key, number in self.parts(lot).items():
                 bag[key] = bag.get(key, 0) + number * times
         return bag
 
@@ -202,25 +199,32 @@ class Contents:
         return self._until(events, sort, len(events.things))
 
     def _until(self, events: Events, sort: Sorter, stop: int) -> Pile:
-        return self._lot(events, sort, stop, partial(self._alive, events, sort, stop)) if stop else {}
-
-    def _alive(self, events: Events, sort: Sorter, stop: int) -> Bag:
-        count: dict[Thing, int] = {}
-        for thing, coefficient in zip(events.things[:stop], self.numbers.coefficients(events), strict=False):
-            if coefficient:
-                count[thing] = count.get(thing, 0) + (1 if coefficient > 0 else -1)
-        return {(thing, sort(thing)): number for thing, number in count.items() if number}
+        return self._lot(events, sort, stop) if stop else {}
 
     def group(self, group: Group, sort: Sorter) -> Pile:
-        return self._lot(group, sort, 0, partial(_listed, group, sort)) if group.things else {}
+        return self._lot(group, sort, 0) if group.things else {}
 
-    def _lot(self, source: Group | Events, sort: Sorter, stop: int, make: Callable[[], Bag]) -> Pile:
+    def _lot(self, source: Group | Events, sort: Sorter, stop: int) -> Pile:
         key = source, sort, stop
         lot = self._lots.get(key)
         if lot is None:
-            lot = self._lots[key] = Lot(make)
+            lot = self._lots[key] = Lot(source, sort, stop)
         return {lot: 1}
 
+    def parts(self, lot: Lot) -> Bag:
+        """The things of a lot, with the component that each counts for, and how many there are of each."""
+        if lot.parts is None:
+            sort, source = lot.sort, lot.source
+            if isinstance(source, Group):
+                lot.parts = {(thing, sort(thing)): 1 for thing in source.things}
+            else:
+                alive = self._alive(source, lot.stop)
+                lot.parts = {(thing, sort(thing)): number for thing, number in alive.items() if number}
+        return lot.parts
 
-def _listed(group: Group, sort: Sorter) -> Bag:
-    return {(thing, sort(thing)): 1 for thing in group.things}
+    def _alive(self, events: Events, stop: int) -> dict[Thing, int]:
+        count: dict[Thing, int] = {}
+        for thing, size in zip(events.things[:stop], self.numbers.coefficients(events), strict=False):
+            if size:
+                count[thing] = count.get(thing, 0) + (1 if size > 0 else -1)
+        return count

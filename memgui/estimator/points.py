@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Generic, NamedTuple
+from collections.abc import Iterator
+from typing import Generic, NamedTuple, Protocol
 
 from memgui.estimator.events import Events
-from memgui.estimator.measure import Measure, N, Sorter
+from memgui.estimator.measure import N, Sorter
+from memgui.estimator.program import Kind
+from memgui.estimator.roles import Roles
 
 
 class Place(NamedTuple):
@@ -20,103 +22,63 @@ class Place(NamedTuple):
     back: bool = False
 
 
-Inside = Iterator[tuple[Place, Callable[[], N]]]
+Inside = Iterator[tuple[Place, Sorter, N]]
+"""Places inside a layer where the peak may lie, and what is alive when each begins (to be used at once)."""
 
 
-class Outside(Generic[N]):
-    """A block outside the layers, run forward or ``back``."""
+class Outside(NamedTuple):
+    """A block outside the layers."""
 
-    __slots__ = ("_events", "_m", "_sort", "place")
-
-    def __init__(self, m: Measure[N], events: Events, sort: Sorter, *, back: bool = False) -> None:
-        self._m = m
-        self._events = events
-        self._sort = sort
-        self.place = Place(events, None, back)
-
-    @property
-    def peak(self) -> N:
-        """What is alive in it at its peak."""
-        return self._m.peak(self._events, self._sort)
-
-    @property
-    def slope(self) -> N:
-        """It occurs once."""
-        return self._m.nothing()
+    place: Place
+    sort: Sorter
 
 
 class Layer(Generic[N]):
-    """A layer of one kind, run forward or back.
+    """A layer of one kind, run forward or, with the roles of its blocks, back.
 
-    ``slope`` is what each such layer leaves behind, less what it takes away.  ``guide`` is the same
-    layer over bytes: it says which of the candidates is the largest.
+    ``slope`` is what each such layer leaves behind, less what it takes away.  ``peak`` is the largest
+    of the amounts inside it, ``choice`` which of the candidates that is and where it lies; both are found
+    when asked for.  ``guide`` is the same layer over bytes, whose choice holds.
     """
 
-    __slots__ = ("_choice", "_guide", "_inside", "_m", "_peak", "slope")
+    __slots__ = ("choice", "guide", "kind", "peak", "roles", "slope")
 
-    def __init__(
-        self, m: Measure[N], slope: N, inside: Callable[[], Inside[N]], guide: Layer[int] | None
-    ) -> None:
-        self._m = m
-        self._inside = inside
-        self._guide = guide
-        self._choice: tuple[int, Place] | None = None
-        self._peak: N | None = None
+    def __init__(self, kind: Kind, roles: Roles | None, slope: N, guide: Layer[int] | None) -> None:
+        self.kind = kind
+        self.roles = roles
         self.slope = slope
+        self.guide = guide
+        self.peak: N | None = None
+        self.choice: tuple[int, Place] | None = None
 
-    @property
-    def peak(self) -> N:
-        """The largest of the amounts inside the layer."""
-        if self._peak is None:
-            self._choose()
-            assert self._peak is not None
-        return self._peak
 
-    @property
-    def place(self) -> Place:
-        """Where the peak lies."""
-        return self.choice[1]
+class Walker(Protocol[N]):
+    """What a point needs of the walk that came by it."""
 
-    @property
-    def choice(self) -> tuple[int, Place]:
-        """The number of the largest candidate, and where it lies."""
-        if self._guide is not None:
-            return self._guide.choice
-        if self._choice is None:
-            self._choose()
-            assert self._choice is not None
-        return self._choice
+    def amount(self, live: N, inside: Layer[N] | Outside) -> N:
+        """What is alive at the peak of ``inside``, with ``live`` before it."""
+        ...
 
-    def _choose(self) -> None:
-        wanted = None if self._guide is None else self._guide.choice[0]
-        found: N | None = None
-        for at, (place, amount) in enumerate(self._inside()):
-            if wanted is not None and at != wanted:
-                continue
-            candidate = amount()
-            if found is None or self._m.larger(candidate, found):
-                found = candidate
-                self._choice = at, place
-            if at == wanted:
-                break
-        self._peak = found
+    def slope(self, inside: Layer[N] | Outside) -> N:
+        """What it leaves behind."""
+        ...
+
+    def place(self, inside: Layer[N] | Outside) -> Place:
+        """Where its peak lies."""
+        ...
 
 
 class Point(Generic[N]):
-    """``count`` alike points, at layers ``start``, ``start + step``, ... (one where it is no layer).
+    """``count`` alike points, at layers ``start``, ``start + step``, ... (one where it is no layer)."""
 
-    ``amount()`` is what is alive at the first of them in the order of the walk, ``slope()`` what
-    each further one adds, ``place()`` where the peak lies.
-    """
-
-    __slots__ = ("_inside", "_live", "_m", "count", "key", "start", "step")
+    __slots__ = ("_inside", "_live", "_walk", "count", "key", "start", "step")
 
     def __init__(
         self,
         key: str,
-        m: Measure[N],
+        walk: Walker[N],
         live: N,
-        inside: Layer[N] | Outside[N],
+        inside: Layer[N] | Outside,
         start: int = -1,
         count: int = 1,
         step: int = 1,
@@ -125,18 +87,18 @@ class Point(Generic[N]):
         self.start = start
         self.count = count
         self.step = step
-        self._m = m
+        self._walk = walk
         self._live = live
         self._inside = inside
 
     def amount(self) -> N:
-        """What is alive at the first point."""
-        return self._m.add(self._m.copy(self._live), self._inside.peak)
+        """What is alive at the first point, in the order of the walk."""
+        return self._walk.amount(self._live, self._inside)
 
     def slope(self) -> N:
         """What each further point has more."""
-        return self._inside.slope
+        return self._walk.slope(self._inside)
 
     def place(self) -> Place:
         """Where the peak lies."""
-        return self._inside.place
+        return self._walk.place(self._inside)

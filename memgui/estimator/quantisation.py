@@ -17,7 +17,7 @@ import msgspec
 from memgui.estimator.block import Block
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation_gguf import Formats, Matrix, Place, mixed
-from memgui.estimator.state import State
+from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Sizes
 from memgui.spec.formats import WeightFormat, WeightScheme, number_format, weight_format, weight_scheme
 from memgui.spec.formats.schemes import AS_IN_FILE
@@ -171,7 +171,7 @@ def _from_file(
         else:
             count = sum(share.has_part(part, layer) for layer in range(first, last + 1))
         if count:
-            yield State("as in the file", weight, -(-size // degree), ()), count
+            yield state_of("as in the file", weight, -(-size // degree), ()), count
 
 
 def on_rank(parameter: Parameter, shape: Matrix | None, sizes: Sizes, share: Share) -> Matrix:
@@ -217,7 +217,7 @@ def pieces(
             elements = sizes.count(shown)
             common = gcd(size, elements)
             if elements // common <= LARGEST_DENOMINATOR:
-                yield State(piece.name, parameter, size // common, shown, elements, elements // common)
+                yield state_of(piece.name, parameter, size // common, shown, elements, elements // common)
                 break
 
 

@@ -42,7 +42,7 @@ def regions(tape: Tape) -> tuple[dict[int, Region], dict[Tensor, int]]:
         if op.region:
             found.setdefault(op.region, []).append(op)
             for out in op.outs:
-                if out.root is out:
+                if out.base is None:
                     inside[out] = op.region
     known = {
         number: Region(ops, result_needed=tape.regions[number - 1] in DISCARDED)
@@ -56,7 +56,7 @@ def regions(tape: Tape) -> tuple[dict[int, Region], dict[Tensor, int]]:
                 made[tensor.root] = made.get(tensor.root, 0) + 1
         if op.region:
             for tensor in op.ins:
-                root = tensor.root
+                root = tensor.base or tensor
                 if inside.get(root) != op.region and root.origin != PARAMETER:
                     known[op.region].inputs[root] = None
     return known, inside
@@ -72,7 +72,7 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
     saved: dict[Tensor, int] = {}
     for op in tape.ops:
         for tensor in op.saves:
-            root = tensor.root
+            root = tensor.base or tensor
             made = inside.get(root, 0)
             if op.region or (made and known[made].result_needed):
                 continue
@@ -123,7 +123,7 @@ class Saved:
     def free(self, events: Events, op: Op) -> None:
         """What the operator saved dies with its backward, unless another one saved it too."""
         for tensor in op.saves:
-            root = tensor.root
+            root = tensor.base or tensor
             if root in self._left and (not op.region or self._inside.get(root) == op.region):
                 self._let_go(events, root)
         if op.region and op is self._known[op.region].first:
@@ -147,18 +147,18 @@ def _again(events: Events, region: Region) -> None:
     last: dict[Tensor, int] = {}
     for index, op in enumerate(ops):
         for tensor in (*op.ins, *op.outs):
-            last[tensor.root] = index
+            last[tensor.base or tensor] = index
     born: dict[Tensor, None] = {}
     for index, op in enumerate(ops):
-        scratch = Scratch(op.outs[0], op.extra) if op.extra is not None else None
+        scratch = Scratch(op.outs[0], *op.extra) if op.extra is not None else None
         if scratch is not None:
             events.born(scratch)
         for tensor in op.outs:
-            if tensor.root is tensor and not tensor.stepwise:
+            if tensor.base is None and not tensor.stepwise:
                 events.born(tensor)
                 born[tensor] = None
         if op.inner is not None:
-            inner = Inner(op.outs[0], op.inner)
+            inner = Inner(op.outs[0], *op.inner)
             events.born(inner)
             events.dead(inner)
         if scratch is not None:

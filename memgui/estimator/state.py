@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from memgui.estimator.tape import Dims, Parameter
 
 
-class State:
+class State(msgspec.Struct, eq=False, gc=False):
     """A tensor that belongs to a weight: ``width`` over ``denominator`` bytes for each element of ``dims``.
 
-    ``elements`` is the number of elements of ``dims``, those of the weight itself unless said otherwise.
+    Made by :func:`state_of`.
     """
 
-    __slots__ = ("coefficient", "denominator", "dims", "monomial", "name", "of", "width")
+    name: str
+    of: Parameter
+    width: int
+    dims: Dims
+    coefficient: int
+    denominator: int = 1
+    monomial: int = 0
 
-    def __init__(
-        self,
-        name: str,
-        of: Parameter,
-        width: int,
-        dims: Dims | None = None,
-        elements: int = 1,
-        denominator: int = 1,
-    ) -> None:
-        self.name = name
-        self.of = of
-        self.width = width
-        self.denominator = denominator
-        self.dims = of.dims if dims is None else dims
-        self.coefficient = width * (of.elements if dims is None else elements) // denominator
-        self.monomial = 0
+
+def state_of(
+    name: str, of: Parameter, width: int, dims: Dims | None = None, elements: int = 1, denominator: int = 1
+) -> State:
+    """A state with the shape of its weight, or with ``dims``, whose elements are ``elements``."""
+    if dims is None:
+        return State(name, of, width, of.dims, width * of.elements // denominator, denominator)
+    return State(name, of, width, dims, width * elements // denominator, denominator)

@@ -241,7 +241,7 @@ class Tape:
         size, width = coefficient * x.width, x.width
         where = self.key, self.part, self.module
         made = Tensor(name, dims, width, size, monomial, x.grad, x.origin, *where, x.loss, x.layout)
-        made.root = x.root
+        made.base = x.base or x
         return made
 
     def within(self, name: str) -> AbstractContextManager[None]:

@@ -71,10 +71,10 @@ class Sizes:
         return total
 
 
-class Tensor(msgspec.Struct, eq=False):
+class Tensor(msgspec.Struct, eq=False, gc=False):
     """A tensor without content: shape, bytes per element, whether a gradient flows to it.
 
-    ``root`` owns the storage (itself, unless this is a view); ``coefficient`` and ``monomial``
+    ``base`` owns the storage where this is a view (no view itself); ``coefficient`` and ``monomial``
     give the bytes of this shape.  ``width`` is bytes per element.  ``loss`` marks what belongs to
     logits and loss, ``weight_copy`` autocast's copy of a weight, ``cached`` what a cache holds.
     ``stepwise`` is made token by token: unless it is saved, only one token's is alive at a time.
@@ -96,16 +96,18 @@ class Tensor(msgspec.Struct, eq=False):
     weight_copy: bool = False
     stepwise: bool = False
     cached: bool = False
-    root: Tensor = None  # type: ignore[assignment]  # itself from its making on
+    base: Tensor | None = None
 
-    def __post_init__(self) -> None:
-        self.root = self
+    @property
+    def root(self) -> Tensor:
+        """The tensor that owns the storage."""
+        return self.base or self
 
     def __repr__(self) -> str:
         return f"{self.name}{list(self.dims)}x{self.width}"
 
 
-class Parameter(Tensor, eq=False):
+class Parameter(Tensor, eq=False, gc=False):
     """A weight: ``cut`` says what splits it (``column``, ``row``, ``vocabulary``, ``expert``, or nothing).
 
     ``role`` says what a linear layer does (``attention.v``, ``mlp.down``, ...), ``inputs`` how many of its

@@ -8,8 +8,7 @@ before the walk goes on, and is worked out only then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from functools import partial
+from collections.abc import Generator, Iterator
 from typing import Generic
 
 from memgui.estimator.backward import Back
@@ -61,7 +60,7 @@ class Walk(Generic[N]):
         for stack in self.program.stacks:
             frame, sort = stack.frame, stack.frame.sort_running
             live = m.add(live, m.group(frame.input, sort))
-            yield Point(stack.frame_key, m, live, Outside(m, frame.running, sort))
+            yield Point(stack.frame_key, self, live, Outside(Place(frame.running), sort))
             live = m.add(live, m.end(frame.running, sort))
             live = m.add(live, m.group(frame.output, sort), -1)
             index = 0
@@ -70,7 +69,7 @@ class Walk(Generic[N]):
                 if index == 1:
                     live = m.add(live, embedded)
                 layer = self.ahead(kind)
-                yield Point(stack.layer_key, m, live, layer, index, count)
+                yield Point(stack.layer_key, self, live, layer, index, count)
                 live = m.add(live, layer.slope, count)
                 if kind.shared.things:
                     live = m.add(live, m.group(kind.shared, sort))
@@ -80,7 +79,7 @@ class Walk(Generic[N]):
             # The stack returns: what it alone referred to dies.
             live = m.add(live, m.group(stack.locals, sort), -1)
         live = m.add(live, m.group(tail.input, tail.sort_running))
-        yield Point("loss", m, live, Outside(m, tail.running, tail.sort_running))
+        yield Point("loss", self, live, Outside(Place(tail.running), tail.sort_running))
 
     def _input_held(self, stack: Stack) -> N:
         """The first layer's input where only the model's code refers to it while further layers run."""
@@ -95,8 +94,7 @@ class Walk(Generic[N]):
         found = self._ahead.get(kind)
         if found is None:
             guide = None if self.guide is None else self.guide.ahead(kind)
-            inside = partial(self._inside_forward, kind)
-            found = self._ahead[kind] = Layer(self.m, self._left_forward(kind), inside, guide)
+            found = self._ahead[kind] = Layer(kind, None, self._left_forward(kind), guide)
         return found
 
     def behind(self, kind: Kind, roles: Roles) -> Layer[N]:
@@ -104,10 +102,52 @@ class Walk(Generic[N]):
         found = self._behind.get((kind, roles))
         if found is None:
             guide = None if self.guide is None else self.guide.behind(kind, roles)
-            inside = partial(self._inside_backward, kind, roles)
             slope = self.m.add(self._left_back(kind, roles), self.kept(kind), -1)
-            found = self._behind[kind, roles] = Layer(self.m, slope, inside, guide)
+            found = self._behind[kind, roles] = Layer(kind, roles, slope, guide)
         return found
+
+    # -- inside -------------------------------------------------------------------------------------
+
+    def amount(self, live: N, inside: Layer[N] | Outside) -> N:
+        """What is alive at the peak of ``inside``, with ``live`` before it."""
+        m = self.m
+        if isinstance(inside, Outside):
+            peak = m.peak(inside.place.events, inside.sort)
+        else:
+            peak = self._chosen(inside)[0] if inside.peak is None else inside.peak
+        return m.add(m.copy(live), peak)
+
+    def slope(self, inside: Layer[N] | Outside) -> N:
+        """What it leaves behind; a block outside the layers occurs once."""
+        return self.m.nothing() if isinstance(inside, Outside) else inside.slope
+
+    def place(self, inside: Layer[N] | Outside) -> Place:
+        """Where its peak lies."""
+        return inside.place if isinstance(inside, Outside) else self.choice(inside)[1]
+
+    def choice(self, layer: Layer[N]) -> tuple[int, Place]:
+        """The number of the largest candidate inside a layer, and where it lies."""
+        if layer.guide is not None and self.guide is not None:
+            return self.guide.choice(layer.guide)
+        return self._chosen(layer)[1] if layer.choice is None else layer.choice
+
+    def _chosen(self, layer: Layer[N]) -> tuple[N, tuple[int, Place]]:
+        """The largest of the amounts inside a layer, and which it is."""
+        m, kind, roles = self.m, layer.kind, layer.roles
+        inside = self._inside_forward(kind) if roles is None else self._inside_backward(kind, roles)
+        wanted = -1 if layer.guide is None else self.choice(layer)[0]
+        best: tuple[N, tuple[int, Place]] | None = None
+        for at, (place, sort, rel) in enumerate(inside):
+            if at < wanted:
+                continue
+            amount = m.add(m.copy(rel), m.peak(place.events, sort, place.stop))
+            if best is None or m.larger(amount, best[0]):
+                best = amount, (at, place)
+            if at == wanted:
+                break
+        assert best is not None
+        layer.peak, layer.choice = best
+        return best
 
     def _inside_forward(self, kind: Kind) -> Inside[N]:
         m, passing = self.m, kind.recomputed
@@ -117,14 +157,11 @@ class Walk(Generic[N]):
             events, sort = self._events(kind, block)
             if block is not first:
                 rel = m.add(rel, m.group(block.input, sort))
-            yield Place(events), self._at(rel, events, sort, None)
+            yield Place(events), sort, rel
             rel = m.add(rel, m.end(events, sort))
             rel = m.add(rel, m.group(block.output, sort), -1)
             if block is not first and (passing or not block.carried):
                 rel = m.add(rel, m.group(block.input, sort), -1)
-
-    def _at(self, rel: N, events: Events, sort: Sorter, stop: int | None) -> Callable[[], N]:
-        return lambda: self.m.add(self.m.copy(rel), self.m.peak(events, sort, stop))
 
     def _events(self, kind: Kind, block: Block) -> tuple[Events, Sorter]:
         if kind.sparing:
@@ -237,7 +274,7 @@ class Walk(Generic[N]):
                 if not kind.differentiable:
                     continue
                 layer = self.behind(kind, roles)
-                yield Point(stack.layer_key, m, live, layer, index + count - 1, count, -1)
+                yield Point(stack.layer_key, self, live, layer, index + count - 1, count, -1)
                 live = m.add(live, layer.slope, count)
             frame = stack.frame
             live = m.add(live, m.group(stack.shared_kept, frame.sort_input), -1)
@@ -248,7 +285,7 @@ class Walk(Generic[N]):
             back = frame.back(stack.role, accumulate=self.accumulate, consumer=self.consumer)
             sort = self._sort_back(frame)
             live = m.add(live, m.group(back.start_group, sort))
-            yield Point(stack.frame_key, m, live, Outside(m, back.events, sort, back=True))
+            yield Point(stack.frame_key, self, live, Outside(Place(back.events, None, True), sort))
             live = m.add(live, m.end(back.events, sort))
             live = m.add(live, m.group(back.finish_group, sort), -1)
 
@@ -260,7 +297,7 @@ class Walk(Generic[N]):
         back = tail.back(self.program.tail_role, accumulate=self.accumulate, consumer=self.consumer)
         sort = self._sort_back(tail)
         live = m.add(m.copy(live), m.group(back.start_group, sort))
-        yield Point("loss", m, live, Outside(m, back.events, sort, back=True))
+        yield Point("loss", self, live, Outside(Place(back.events, None, True), sort))
 
     def _after_tail(self, live: N) -> N:
         """The loss and its gradient (4 bytes each) stay; what the tail kept has gone."""
@@ -285,11 +322,11 @@ class Walk(Generic[N]):
             sort = self._sort_again(kind, block) if kind.recomputed else self._sort_back(block)
             if block is not last:
                 rel = m.add(rel, m.group(back.start_group, sort))
-            yield Place(back.events, None, True), self._at(rel, back.events, sort, None)
+            yield Place(back.events, None, True), sort, rel
             rel = m.add(rel, m.end(back.events, sort))
             rel = m.add(rel, m.group(back.finish_group, sort), -1)
 
-    def _again(self, kind: Kind, roles: Roles, rel: N) -> Generator[tuple[Place, Callable[[], N]], None, N]:
+    def _again(self, kind: Kind, roles: Roles, rel: N) -> Generator[tuple[Place, Sorter, N], None, N]:
         """The layer runs forward again, up to the last tensor that is saved; returns what is alive then."""
         m, blocks = self.m, kind.blocks
         held = m.nothing()
@@ -306,7 +343,7 @@ class Walk(Generic[N]):
                 rel = m.add(rel, m.group(block.input, sort))
             last = index == len(blocks) - 1
             stop = events.stop if last else None
-            yield Place(events, stop), self._at(rel, events, sort, stop)
+            yield Place(events, stop), sort, rel
             rel = m.add(rel, m.group(made, sort))
             if kind.sparing:
                 gone = kind.sparing[index].gone_early if last else kind.sparing[index].gone
