@@ -91,7 +91,9 @@ class Subjects:
         alike = [
             known
             for known in self._known
-            if _family(known[0]) == family and bool(known[1].num_experts) == experts
+            if _family(known[0]) == family
+            and bool(known[1].num_experts) == experts
+            and not known[1].other_weights  # towers are that one model's, not its family's
         ]
         architecture = _architecture(name)
         if not alike and architecture in FAMILIES:  # as its class builds it where nothing else is said
