@@ -110,6 +110,8 @@ class Options(NamedTuple):
     """how logits become a loss: ``standard``, ``chunked`` or ``fused_linear``"""
     compiled: bool = False
     """layers go through torch.compile"""
+    fused: bool = False
+    """Liger's kernels stand in for norms, rotations and gates"""
 
     @property
     def layerwise(self) -> bool:
@@ -196,6 +198,7 @@ def options(scenario: Scenario) -> Options:
             virtual_tokens=training.virtual_tokens if training.method == "prompt" else 0,
             loss=loss_of(training),
             compiled=training.compile,
+            fused=training.implementation == "fused",
         )
     inference = scenario.inference
     ahead = inference.engine == "gpt-fast"

@@ -133,6 +133,13 @@ def _chunks(scenario: Scenario) -> tuple[int, int, int]:
     return last, second, length - last - second
 
 
+def _tokens_at_once(scenario: Scenario) -> int:
+    """Tokens of a chunk of Liger's loss: so many that their logits are about as large as its input."""
+    tokens = scenario.training.micro_batch_size * _length(scenario)
+    share = -(-tokens // -(-scenario.model.vocab_size // scenario.model.hidden_size))
+    return min(tokens, 1 << (share - 1).bit_length())
+
+
 def target_tokens(scenario: Scenario) -> int:
     """Tokens of each target sequence: as many as the source has, unless said otherwise."""
     training = scenario.training
@@ -189,6 +196,11 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         QT_TRANSLATE_NOOP("symbols", "tokens of the loss's other chunks"),
         "training.loss_chunks",
         lambda s: _chunks(s)[2],
+    ),
+    "bt": (
+        QT_TRANSLATE_NOOP("symbols", "tokens whose logits are there at once"),
+        None,
+        lambda s: _tokens_at_once(s),
     ),
     "u": (QT_TRANSLATE_NOOP("symbols", "target length"), "training.target_length", target_tokens),
     "u8": (

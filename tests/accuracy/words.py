@@ -191,7 +191,7 @@ def attention(text: str | None, default: str = "sdpa") -> str:
 
 
 _IMPLEMENTATIONS = (
-    ("unsloth", "fused"),
+    ("unsloth", "unsloth"),
     ("liger", "fused"),
     ("megatron", "megatron"),
     ("ms-swift", "transformers"),

@@ -38,8 +38,16 @@ def low_rank(
     """``base + scaling * B(A(dropout(x)))``.
 
     Beside a bitsandbytes layer PEFT copies the 4-bit result first, leaves casts to autocast where that
-    is on, and casts its own result before the sum; else after it.
+    is on, and casts its own result before the sum; else after it.  Its input is an argument of the call.
     """
+    result = _low_rank(t, c, x, base, called, name, out, wide, cut)
+    t.use(x)
+    return result
+
+
+def _low_rank(
+    t: Tape, c: Context, x: Tensor, base: Tensor, called: str, name: str, out: Dims, wide: Dims, cut: str
+) -> Tensor:
     o, lora = c.options, c.options.lora
     assert lora is not None
     rows = x.dims[: len(x.dims) - len(wide)]

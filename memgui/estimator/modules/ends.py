@@ -6,6 +6,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.adapters import adapted, kept, low_rank
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.embedding import tokens
+from memgui.estimator.modules.fused import linear_cross_entropy
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.reach import alibi, masks, reaches
 from memgui.estimator.modules.rotary import positions, tables
@@ -100,6 +101,12 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     if m.lm_head_bias:
         shift = t.parameter("lm_head.bias", ("V",), o.width, w.grad, "vocabulary")
     t.loss = True
+    if o.loss == "fused_linear":
+        t.part = t.module = "loss"
+        labels, padded = _shifted(t, c)
+        y = linear_cross_entropy(t, c, x, w, labels)
+        t.use(before, padded)
+        return y
     logits = op.linear(t, x, w, shift, "logits", ("b", tokens, "V"), "mm" if shift is None else "addmm")
     if adapted(c, called):
         logits = low_rank(t, c, x, logits, called, "logits", ("V",), c.table.dims[1:], "column")
@@ -121,8 +128,8 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     return y
 
 
-def _loss(t: Tape, c: Context, logits: Tensor) -> Tensor:
-    """Cross-entropy of fp32 logits against the labels shifted by one."""
+def _shifted(t: Tape, c: Context) -> tuple[Tensor, Tensor]:
+    """Labels shifted by one, and with one more in the end, which those are a view of."""
     t.loss = False
     given = c.labels or c.given(t, "labels", ("b", "s"), INT64)
     padded = t.tensor("padded labels", ("b", "s1"), INT64)
@@ -131,6 +138,12 @@ def _loss(t: Tape, c: Context, logits: Tensor) -> Tensor:
     if not c.options.one_sequence:
         shifted = op.clone(t, shifted, "shifted labels")
     t.loss = True
+    return shifted, padded
+
+
+def _loss(t: Tape, c: Context, logits: Tensor) -> Tensor:
+    """Cross-entropy of fp32 logits against the labels shifted by one."""
+    shifted, padded = _shifted(t, c)
     full = op.cast(t, logits, 4)
     full.name = "logits"
     y = op.nll_loss(t, op.log_softmax(t, full), shifted)

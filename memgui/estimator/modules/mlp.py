@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memgui.estimator import operators as op
+from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.tape import NEW, Tape, Tensor
@@ -26,9 +27,13 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> 
         t.use(up)
     else:
         gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=m.mlp_bias)
-        gate = activate(t, op.scale(t, gate) if m.mup_scaling else gate)
+        if not c.options.fused:
+            gate = activate(t, op.scale(t, gate) if m.mup_scaling else gate)
         up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=m.mlp_bias)
-        product = op.mul(t, gate, up, "product", inner)
+        if c.options.fused:
+            product = fused.gated(t, gate, up, in_place=True)
+        else:
+            product = op.mul(t, gate, up, "product", inner)
     product = op.dropout(t, product, c.options.activation_dropout)
     if m.mlp_in_weight_format:
         product = op.cast(t, product, c.options.width)

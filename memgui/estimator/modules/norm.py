@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from memgui.estimator import operators as op
+from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
 from memgui.estimator.tape import Dims, Tape, Tensor
 
@@ -41,8 +42,12 @@ def norm(
     before, t.part = t.part, part
     biased = m.norm_bias if bias is None else bias
     shape = Shape(x.dims[-axes - own :], (*x.dims[:-axes], 1))
+    kind = kind or m.norm
+    write = NORMS[kind]
+    if c.options.fused and (part == "norm" or kind == "gemma_rms_norm"):  # of heads, Gemma's alone
+        write = FUSED.get(kind, write)
     with t.within("layernorm" if part == "norm" else ""):
-        y = NORMS[kind or m.norm](t, c, x, name, shape, biased)
+        y = write(t, c, x, name, shape, biased)
     t.part = before
     return y
 
@@ -169,6 +174,11 @@ def cohere_layer_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, b
     return out
 
 
+def liger_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """Liger's, whose backward writes over the gradient it is given, but not between two norms."""
+    return fused.rms_norm(t, c, x, name, shape.weight, in_place=c.model.norm_placement == "pre")
+
+
 Write = Callable[[Tape, Context, Tensor, str, Shape, bool], Tensor]
 NORMS: dict[str, Write] = {
     "rms_norm": rms_norm,
@@ -183,3 +193,5 @@ NORMS: dict[str, Write] = {
     "plain_layer_norm": plain_layer_norm,
     "cohere_layer_norm": cohere_layer_norm,
 }
+FUSED: dict[str, Write] = {"rms_norm": liger_rms_norm, "gemma_rms_norm": liger_rms_norm}
+"""What Liger's kernels stand in for."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from memgui.estimator import operators as op
+from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.reach import Reach, reaches
 from memgui.estimator.tape import Dims, Tape, Tensor
@@ -108,6 +109,8 @@ def rotate(t: Tape, c: Context, reach: Reach, *tensors: Tensor) -> tuple[Tensor,
     found = c.rotary.get(reach.name)
     if found is None or not reach.rotated:
         return tensors
+    if c.options.fused:
+        return tuple(_in_place(t, c, x, found) for x in tensors)
     rotation = ROTATIONS[c.model.rotary_style]
     turn, values = rotation.turn, c.sizes.values
     if rotation.written_out:
@@ -115,6 +118,13 @@ def rotate(t: Tape, c: Context, reach: Reach, *tensors: Tensor) -> tuple[Tensor,
     if turn is _half and tensors[0].dims[-1] == "d" and values["p"] != values["d"]:
         turn = _part
     return tuple(turn(t, c, x, found) for x in tensors)
+
+
+def _in_place(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """Liger's kernel; eager attention and heads that are repeated hand gradients back by heads."""
+    o, sizes = c.options, c.sizes.values
+    repeated = sizes[str(x.dims[-2])] != sizes["a"] and o.masked
+    return fused.rope_in_place(t, x, found, copied=o.attention == "eager" or repeated)
 
 
 def _half(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:

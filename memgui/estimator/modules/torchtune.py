@@ -69,7 +69,10 @@ def _feed_forward_half(t: Tape, c: Context, x: Tensor) -> Tensor:
 
 def _norm(t: Tape, c: Context, x: Tensor, name: str) -> Tensor:
     if c.options.compiled:
-        return fused.rms_norm(t, c, x, name)
+        part, t.part = t.part, "norm"
+        y = fused.rms_norm(t, c, x, name)
+        t.part = part
+        return y
     return norm(t, c, x, name, kind="torchtune_rms_norm")
 
 

@@ -64,6 +64,7 @@ FIELDS: tuple[Field, ...] = (
         section="precision",
         choices=(
             Choice("transformers", "Transformers", "5.24"),
+            Choice("fused", QT_TRANSLATE_NOOP("fields", "Fused kernels"), "Liger 0.8"),
             Choice("torchtune", "torchtune", "2024"),
             Choice("litgpt", "LitGPT", "2023"),
         ),
@@ -76,7 +77,8 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Loss"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "Cross-entropy in fp32 of all logits at once, or of chunks of tokens one after the other.",
+            "Cross-entropy in fp32 of all logits at once, of chunks of tokens one after the other, or fused "
+            "with the head, which makes gradients in the forward pass.",
         ),
         section="precision",
         choices=(
@@ -86,6 +88,11 @@ FIELDS: tuple[Field, ...] = (
                 "chunked",
                 QT_TRANSLATE_NOOP("fields", "In chunks"),
                 QT_TRANSLATE_NOOP("fields", "one in fp32 at a time"),
+            ),
+            Choice(
+                "fused_linear",
+                QT_TRANSLATE_NOOP("fields", "With the head"),
+                QT_TRANSLATE_NOOP("fields", "no logits kept"),
             ),
         ),
         advanced=True,
