@@ -110,7 +110,7 @@ class Diagnostics(_Sheet):
     """What a report of a fault should hold; English, as it is for others to read."""
 
     def __init__(self, text: str, copy: Callable[[str], None], parent: QWidget) -> None:
-        super().__init__(parent.tr("Diagnostics"), parent)
+        super().__init__(QCoreApplication.translate("Diagnostics", "Diagnostics"), parent)
         look = Look.of(self)
         self.shown = QPlainTextEdit(text, self)
         self.shown.setReadOnly(True)

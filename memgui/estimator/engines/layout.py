@@ -12,13 +12,22 @@ DEGREES: Final = ("tensor", "pipeline", "context", "expert")
 
 
 def require_layout(scenario: Scenario, *known: str) -> None:
-    """Raise ``NotCovered`` where the scenario spreads its model in a way that is not ``known``."""
-    split = scenario.parallelism
+    """Raise ``NotCovered`` where the scenario spreads its model in a way that is not ``known``.
+
+    Engines of their own serve decoders; what attends over an encoder's states they hold otherwise.
+    """
+    split, model = scenario.parallelism, scenario.model
     for name in DEGREES:
         if name not in known and getattr(split, name) > 1:
-            raise NotCovered(
-                Message(
-                    QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet."),
-                    {"path": f"parallelism.{name}", "value": str(getattr(split, name))},
-                )
-            )
+            raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name), scenario))
+    if model.num_encoder_layers:
+        raise NotCovered(_not_yet("model.num_encoder_layers", model.num_encoder_layers, scenario))
+    if model.image_size:
+        raise NotCovered(_not_yet("model.image_size", model.image_size, scenario))
+
+
+def _not_yet(path: str, value: int, scenario: Scenario) -> Message:
+    return Message(
+        QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet for {engine}."),
+        {"path": path, "value": str(value), "engine": scenario.inference.engine},
+    )
