@@ -27,7 +27,7 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Parallelism, Scenario
 
-UNWRITTEN: Final = ("attention_output_gate", "linear_num_key_heads", "lru_width")
+UNWRITTEN: Final = ("lru_width",)
 """Fields of a model that no module reads yet: only their defaults can be estimated."""
 
 _DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(ModelSpec)}

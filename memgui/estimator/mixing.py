@@ -91,6 +91,13 @@ def contraction(
     return out
 
 
+def solve(t: Tape, system: Tensor, x: Tensor, name: str) -> Tensor:
+    """``linalg.solve_triangular``: saves the system and its result."""
+    out = t.tensor(name, x.dims, x.width, system.grad or x.grad)
+    back: Back = tuple((one, NEW) for one in (system, x) if one.grad)
+    return t.record("linalg_solve_triangular", (system, x), out, (system, out), back)
+
+
 def softplus(t: Tape, x: Tensor) -> Tensor:
     """``F.softplus``: saves its input, which autocast casts to fp32."""
     x = cast(t, x, FP32) if t.autocast else x

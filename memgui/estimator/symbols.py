@@ -43,6 +43,12 @@ MODEL: dict[str, tuple[str, str | None]] = {
     "mn": (QT_TRANSLATE_NOOP("symbols", "state size of all Mamba groups"), None),
     "mc": (QT_TRANSLATE_NOOP("symbols", "width of Mamba's convolution"), None),
     "mi": (QT_TRANSLATE_NOOP("symbols", "width of Mamba's projection"), None),
+    "gk": (QT_TRANSLATE_NOOP("symbols", "linear key heads"), "model.linear_num_key_heads"),
+    "gv": (QT_TRANSLATE_NOOP("symbols", "linear value heads"), "model.linear_num_value_heads"),
+    "ck": (QT_TRANSLATE_NOOP("symbols", "linear key size"), "model.linear_key_head_dim"),
+    "cv": (QT_TRANSLATE_NOOP("symbols", "linear value size"), "model.linear_value_head_dim"),
+    "gc": (QT_TRANSLATE_NOOP("symbols", "linear queries, keys and values together"), None),
+    "gq": (QT_TRANSLATE_NOOP("symbols", "the same with the gate"), None),
     "Q": (QT_TRANSLATE_NOOP("symbols", "tokens of a chunk"), None),
     "K": (QT_TRANSLATE_NOOP("symbols", "tokens of the short convolution"), None),
     "A": (QT_TRANSLATE_NOOP("symbols", "longest source"), "model.max_source_positions"),
@@ -84,6 +90,7 @@ def model_values(model: ModelSpec, rank: int, virtual: int) -> dict[str, int]:
         "D": model.mamba_d_ssm,
         "N": model.mamba_d_state,
         **_state_space(model),
+        **_linear(model),
         "Q": chunk_tokens(model),
         "K": convolution_tokens(model),
         "A": model.max_source_positions,
@@ -103,9 +110,23 @@ def _state_space(model: ModelSpec) -> dict[str, int]:
     }
 
 
+def _linear(model: ModelSpec) -> dict[str, int]:
+    key_heads, value_heads = model.linear_num_key_heads, model.linear_num_value_heads
+    values = value_heads * model.linear_value_head_dim
+    mixed = 2 * key_heads * model.linear_key_head_dim + values
+    return {
+        "gk": key_heads,
+        "gv": value_heads,
+        "ck": model.linear_key_head_dim,
+        "cv": model.linear_value_head_dim,
+        "gc": mixed,
+        "gq": mixed + values,
+    }
+
+
 def chunk_tokens(model: ModelSpec) -> int:
     """Tokens that recurrences work on together."""
-    return model.mamba_chunk_size or 1
+    return model.mamba_chunk_size or model.linear_chunk_size or 1
 
 
 def window(model: ModelSpec) -> int:
@@ -239,6 +260,11 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: -(-_length(s) // chunk_tokens(s.model)) + 1,
     ),
+    "cm": (
+        QT_TRANSLATE_NOOP("symbols", "chunks less one"),
+        None,
+        lambda s: -(-_length(s) // chunk_tokens(s.model)) - 1,
+    ),
     "s8": (
         QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 8"),
         None,
@@ -325,6 +351,11 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         QT_TRANSLATE_NOOP("symbols", "chunks plus one"),
         None,
         lambda s: -(-s.inference.prompt_tokens // chunk_tokens(s.model)) + 1,
+    ),
+    "cm": (
+        QT_TRANSLATE_NOOP("symbols", "chunks less one"),
+        None,
+        lambda s: -(-s.inference.prompt_tokens // chunk_tokens(s.model)) - 1,
     ),
     "s8": (
         QT_TRANSLATE_NOOP("symbols", "prompt tokens rounded up to 8"),

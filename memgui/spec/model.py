@@ -55,6 +55,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     rotary_dim: int | None = None
     rotary_style: str = "half"
     rotary_per_layer_type: bool = False
+    rotary_per_sequence: bool = False
     fused_qkv: bool = False
     fused_qkv_split: str = "split"
     fused_gate_up: bool = False
@@ -156,6 +157,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     linear_key_head_dim: int = 0
     linear_value_head_dim: int = 0
     linear_conv_kernel_dim: int = 0
+    linear_chunk_size: int = 0
+    linear_fused: bool = False
     lru_width: int = 0
     conv1d_width: int = 0
 

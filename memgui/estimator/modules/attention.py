@@ -22,7 +22,13 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     """Self-attention as transformers writes it, up to and with the output projection."""
     m, o = c.model, c.options
     t.part = "attention"
-    q, k, v = _fused(t, c, x) if m.fused_qkv else _separate(t, c, x)
+    gate = None
+    if m.fused_qkv:
+        q, k, v = _fused(t, c, x)
+    else:
+        q, gate = _query(t, c, x)
+        k, v = _key(t, c, x), projection(t, c, x, "attention.v", "v", SHARED, ("h",), bias=m.attention_bias)
+        q, k, v = by_head(t, c, q), by_head(t, c, k), by_head(t, c, v)
     q, k = rotate(t, c, reach, q, k)
     if m.qk_norm == "plain" and reach.rotated:
         q = norm(t, c, q, "q_norm", part="qk_norm", kind="plain_rms_norm")
@@ -34,6 +40,10 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
             counter(t, c)
         k, v = cached(t, c, k, reach), cached(t, c, v, reach)
     y = attend(t, c, q, k, v, reach)
+    if gate is not None:
+        opened = op.pointwise(t, "sigmoid", gate, "gate", saves="output")
+        y = op.mul(t, y, opened, "gated", y.dims)
+        t.use(gate)
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
     )
@@ -52,18 +62,26 @@ def _tempered(t: Tape, c: Context, q: Tensor) -> Tensor:
 # -- queries, keys and values ----------------------------------------------------------------------
 
 
-def _separate(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _query(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Queries, and with them the gate on attention's output where there is one."""
     m = c.model
-    q = projection(t, c, x, "attention.q", "q", HEADS, ("h",), bias=m.attention_bias)
+    gate = None
+    if m.attention_output_gate:
+        both = projection(t, c, x, "attention.q", "q", ("a", 2, "d"), ("h",), bias=m.attention_bias)
+        q, gate = op.split(t, both, ("q", "gate"), ((*c.rows, *HEADS), (*c.rows, *HEADS)))
+        gate = op.clone(t, gate)
+    else:
+        q = projection(t, c, x, "attention.q", "q", HEADS, ("h",), bias=m.attention_bias)
     if m.query_scaling:
         q = op.scale(t, q)
-    q = _normed(t, c, q, "q")
+    return _normed(t, c, q, "q"), gate
+
+
+def _key(t: Tape, c: Context, x: Tensor) -> Tensor:
+    m = c.model
     k = projection(t, c, x, "attention.k", "k", SHARED, ("h",), bias=m.attention_bias and m.key_bias)
     k = _normed(t, c, k, "k")
-    v = projection(t, c, x, "attention.v", "v", SHARED, ("h",), bias=m.attention_bias)
-    if m.mup_scaling:
-        k = op.scale(t, k)
-    return by_head(t, c, q), by_head(t, c, k), by_head(t, c, v)
+    return op.scale(t, k) if m.mup_scaling else k
 
 
 def by_head(t: Tape, c: Context, x: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from memgui.estimator import operators as op
 from memgui.estimator.modules.attention import attention
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.delta import gated_delta_net
 from memgui.estimator.modules.disentangled import disentangled_attention
 from memgui.estimator.modules.latent import latent_attention
 from memgui.estimator.modules.mamba import mamba
@@ -90,6 +91,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
     ),
     "mamba": ("Mamba", mamba),
     "mamba2": ("Mamba-2", mamba2),
+    "gated_delta_net": (QT_TRANSLATE_NOOP("estimator", "gated delta net"), gated_delta_net),
     "attention_mamba2": (QT_TRANSLATE_NOOP("estimator", "attention beside Mamba-2"), _side_by_side),
 }
 """What may stand in ``layer_types``: its label and the module that writes it."""

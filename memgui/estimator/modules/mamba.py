@@ -48,19 +48,20 @@ def _by_token(t: Tape, c: Context, x: Tensor) -> Tensor:
     return x if c.options.one_sequence else op.clone(t, x)
 
 
-def short_convolution(t: Tape, c: Context, x: Tensor, channels: str) -> Tensor:
+def short_convolution(t: Tape, c: Context, x: Tensor, channels: str, *, bias: bool | None = None) -> Tensor:
     """``silu(conv1d(x))``; the convolution runs over padding behind the tokens, which is cut off.
 
     Of one token it runs over those in the state before it.
     """
-    m, o = c.model, c.options
+    o = c.options
     w = t.parameter("conv1d.weight", (channels, 1, "K"), o.width, o.base_trained)
-    bias = t.parameter("conv1d.bias", (channels,), o.width, o.base_trained) if m.mamba_conv_bias else None
+    biased = c.model.mamba_conv_bias if bias is None else bias
+    shift = t.parameter("conv1d.bias", (channels,), o.width, o.base_trained) if biased else None
     longer: Dims = ("b", channels, 2 if o.decode else "sc")
     if o.decode:
         behind = t.tensor(x.name, ("b", channels, c.sizes.values["K"] + 1), x.width)
         x = t.record("cat", (x,), behind, (), ())
-    y = convolution(t, op.cast(t, x, o.width), w, bias, "convolved", longer, viewed=True)
+    y = convolution(t, op.cast(t, x, o.width), w, shift, "convolved", longer, viewed=True)
     y = op.pointwise(t, "silu", piece(t, y, "convolved", (*c.rows, channels)), x.name, saves="input")
     return op.cast(t, y, x.width)
 

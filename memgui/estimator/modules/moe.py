@@ -21,9 +21,10 @@ def sparse(t: Tape, c: Context, x: Tensor) -> Tensor:
     """Each token through its experts, and through the shared ones where there are any."""
     m, o = c.model, c.options
     t.part = "experts"
-    if m.shared_expert_gate:  # Qwen: the shared expert comes first
-        beside = _gated_shared(t, c, x, shared(t, c, x))
+    if m.shared_expert_gate:  # Qwen: the shared expert comes first, its gate last
+        beside = shared(t, c, x)
         y = EXPERTS[m.expert_layout](t, c, x)
+        beside = _gated_shared(t, c, x, beside)
         y = op.add(t, y, beside)
         t.use(beside)
     else:

@@ -28,6 +28,13 @@ LLAMA: dict[str, str] = {
     "mamba.in": "in_proj",
     "mamba.x": "x_proj",
     "mamba.out": "out_proj",
+    "delta.qkv": "in_proj_qkv",
+    "delta.z": "in_proj_z",
+    "delta.b": "in_proj_b",
+    "delta.a": "in_proj_a",
+    "delta.qkvz": "in_proj_qkvz",
+    "delta.ba": "in_proj_ba",
+    "delta.out": "out_proj",
 }
 
 BERT = {

@@ -77,6 +77,8 @@ def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int
     for _ in range(2):  # inv_freq and the copy that rotary schemes with scaling start from
         t.buffer("inv_freq", ("p",), FP32 // 2)
     dims: Dims = (c.queries, rotation.width)
+    if c.model.rotary_per_sequence:
+        dims = ("b", *dims)
     angles = t.tensor("angles", dims, FP32)
     t.run("cat", (positions,), (angles,), (), ())
     if rotation.single:

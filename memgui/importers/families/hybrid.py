@@ -20,6 +20,8 @@ from memgui.importers.families.registry import Fields, family
 
 LIGHTNING = {**ATTENTION, "linear_attention": "lightning_attention"}
 DELTA = {**ATTENTION, "linear_attention": "gated_delta_net"}
+DELTA_CHUNK = 64
+"""Tokens that Transformers' delta rule solves for together."""
 GRIFFIN = {"recurrent": "rg_lru", "attention": "sliding_attention"}
 
 
@@ -177,6 +179,7 @@ def _delta_net(c: Config, fields: Fields) -> Fields:
         "linear_key_head_dim": c.count("linear_key_head_dim"),
         "linear_value_head_dim": c.count("linear_value_head_dim"),
         "linear_conv_kernel_dim": c.count("linear_conv_kernel_dim"),
+        "linear_chunk_size": DELTA_CHUNK,
     }
 
 
@@ -184,7 +187,7 @@ def _delta_net(c: Config, fields: Fields) -> Fields:
 def qwen3_5(c: Config) -> Fields:
     """Dense feed-forwards between delta nets and gated attention."""
     fields = llama(c)
-    return {**fields, **_delta_net(c, fields)}
+    return {**fields, **_delta_net(c, fields), "rotary_per_sequence": True}
 
 
 @family("qwen3_next")
@@ -198,6 +201,7 @@ def qwen3_next(c: Config) -> Fields:
         **sparse_by_step(c, fields["num_hidden_layers"]),
         **shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True),
         **_delta_net(c, fields),
+        "linear_fused": True,
     }
 
 
@@ -207,7 +211,8 @@ def qwen3_5_moe(c: Config) -> Fields:
     c = c.with_default("intermediate_size", 0)
     fields = llama(c)
     shared = shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True)
-    return {**fields, **experts(c), **shared, **_delta_net(c, fields)}
+    delta = {**_delta_net(c, fields), "rotary_per_sequence": True}
+    return {**fields, **experts(c), **shared, **delta}
 
 
 @family("recurrent_gemma")

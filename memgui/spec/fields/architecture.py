@@ -278,6 +278,12 @@ RECURRENT: tuple[Field, ...] = (
         applies=_linear,
     ),
     size(
+        "linear_chunk_size",
+        QT_TRANSLATE_NOOP("fields", "Linear chunk"),
+        QT_TRANSLATE_NOOP("fields", "Tokens that linear attention works on together."),
+        applies=_linear,
+    ),
+    size(
         "lru_width",
         QT_TRANSLATE_NOOP("fields", "Recurrence width"),
         QT_TRANSLATE_NOOP("fields", "Width of the gated linear recurrence."),

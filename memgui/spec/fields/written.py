@@ -8,6 +8,10 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 
 
+def _linear(scenario: Scenario) -> bool:
+    return scenario.model.linear_num_value_heads > 0
+
+
 def _experts(scenario: Scenario) -> bool:
     return scenario.model.num_experts > 0
 
@@ -35,6 +39,17 @@ ATTENTION: tuple[Field, ...] = (
         "rotary_per_layer_type",
         QT_TRANSLATE_NOOP("fields", "Rotary tables per layer type"),
         QT_TRANSLATE_NOOP("fields", "Layers with and without a window have rotary tables of their own."),
+    ),
+    flag(
+        "rotary_per_sequence",
+        QT_TRANSLATE_NOOP("fields", "Rotary tables per sequence"),
+        QT_TRANSLATE_NOOP("fields", "Every sequence of a batch has rotary tables of its own."),
+    ),
+    flag(
+        "linear_fused",
+        QT_TRANSLATE_NOOP("fields", "Linear projections fused"),
+        QT_TRANSLATE_NOOP("fields", "Queries, keys, values and gate of linear attention are one projection."),
+        applies=_linear,
     ),
     choice(
         "fused_qkv_split",
