@@ -10,18 +10,45 @@ from typing import NamedTuple
 
 from memgui.estimator.events import Gradient, gradient_of
 from memgui.estimator.keeping import Keeping
+from memgui.estimator.layout import ALONE
 from memgui.estimator.lifetimes import Consumer
 from memgui.estimator.optimizers import OPTIMIZERS, Kept, Step, Trained, Weight
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import stored
 from memgui.estimator.result import Parameters
+from memgui.estimator.shards import (
+    backward_buffers,
+    buckets,
+    gathered_window,
+    gradient_shards,
+    lasting_buffers,
+    shape_of,
+    shard,
+    sized,
+    weight_shards,
+)
 from memgui.estimator.state import State, state_of
-from memgui.estimator.tape import Parameter, Sizes, Tensor
+from memgui.estimator.tape import Parameter, Tensor
 from memgui.spec.formats import WeightScheme
 
 PAGED_FROM = 100_000
 """Numbers from which on bitsandbytes puts a weight's states into managed memory."""
+
+
+class Heap(NamedTuple):
+    """Things (each with how often), their bytes, and what the allocator's blocks add to them."""
+
+    things: tuple[tuple[State, int], ...] = ()
+    bytes: int = 0
+    excess: int = 0
+
+
+def _heap(things: tuple[tuple[State, int], ...]) -> Heap:
+    return Heap(things, sized(things), _excess(things)) if things else _NOTHING
+
+
+_NOTHING = Heap()
 
 
 class Account(NamedTuple):
@@ -33,7 +60,9 @@ class Account(NamedTuple):
     states take more where an implementation keeps them in fp32.  ``clip_bytes``: clipping takes the
     norm of each gradient, stacks the norms, and takes theirs.  ``step_things`` are what the optimizer's
     step holds for a moment, while ``stepper`` runs.  ``consumer`` is there where gradients do not wait
-    for a step.
+    for a step.  Of what ranks share out there is one rank's.  ``buckets`` are DDP's; ``lasting`` is what
+    sharing keeps from step to step, ``running`` what it holds while a micro batch runs, ``returning``
+    while it runs back.  ``fills``: new gradients go into a buffer of shards at once.
     """
 
     weights: tuple[tuple[Parameter | State, int], ...]
@@ -55,6 +84,11 @@ class Account(NamedTuple):
     stepper: str
     consumer: Consumer | None
     parameters: Parameters
+    buckets: Heap
+    lasting: Heap
+    running: Heap
+    returning: Heap
+    fills: bool
 
 
 @lru_cache(maxsize=64)
@@ -69,10 +103,18 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     buffers = tuple((buffer, count) for block, count in program.blocks() for buffer in block.tape.buffers)
     trained = [(parameter, count) for parameter, count in weights if parameter.grad]
     kept = stored(program, scheme) if scheme is not None else weights
+    layout = keeping.layout if keeping is not None else ALONE
+    host = 0
+    if keeping is not None and layout.shares_weights:
+        kept = weight_shards(kept, layout, keeping, program.sizes)
+        if layout.weights_on_host:
+            host, kept = _bytes(kept), ()
     held = [*kept, *buffers]
     tensors = sum(count for _, count in trained)
     states = _States(program, keeping) if keeping is not None else _NO_STATES
-    gradients = _gradients(trained, keeping)
+    gradients = _gradients(program, trained, keeping)
+    if layout.weights_on_host:
+        host, gradients = host + _bytes(gradients), ()
     return Account(
         weights=kept,
         buffers=buffers,
@@ -85,7 +127,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         gradient_excess=_excess(gradients),
         state_excess=_excess(states.listed),
         paged_bytes=states.paged,
-        host_bytes=states.host,
+        host_bytes=states.host + host,
         doubt_bytes=states.doubt,
         clip_bytes=(2 * tensors + 1) * max((parameter.width for parameter, _ in trained), default=0),
         step_bytes=_bytes(states.step),
@@ -93,15 +135,22 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         stepper=states.stepper,
         consumer=states.consumer,
         parameters=_counted(program, weights),
+        buckets=_heap(buckets(trained, layout)),
+        lasting=_heap(lasting_buffers(trained, layout)),
+        running=_heap(gathered_window(program, layout)),
+        returning=_heap(backward_buffers(trained, layout)),
+        fills=layout.library == "deepspeed" and layout.shares_gradients,
     )
 
 
 def _gradients(
-    trained: list[tuple[Parameter, int]], keeping: Keeping | None
+    program: Program, trained: list[tuple[Parameter, int]], keeping: Keeping | None
 ) -> tuple[tuple[Gradient | State, int], ...]:
     """One for each trained weight: its own, or a main gradient; none that waits where each is consumed."""
     if keeping is not None and keeping.consumes:
         return ()
+    if keeping is not None and keeping.layout.shares_gradients:
+        return gradient_shards(trained, keeping.layout, keeping, program.sizes)
     if keeping is not None and keeping.gradient_width:
         width = keeping.gradient_width
         return tuple([(state_of("main gradient", parameter, width), count) for parameter, count in trained])
@@ -151,8 +200,8 @@ class _States:
     def _keep(self, weight: Weight, count: int, keeping: Keeping) -> None:
         settings = keeping.settings
         rule = OPTIMIZERS[settings.name]
-        if keeping.master:
-            self.listed.append((state_of("master copy", weight.of, 4), count))
+        if keeping.master and not keeping.layout.fsdp:  # whose shards of weights are the master copies
+            self.listed.append((_state(weight, Kept("master copy", 4)), count))
         paged = rule.paged and weight.elements >= PAGED_FROM
         alike = weight.shape, weight.width, weight.whole, weight.of.part
         states = self._rules.get(alike)
@@ -192,7 +241,7 @@ def _step(trained: Trained, keeping: Keeping) -> Step:
     """The step's working set; an fp32 copy of a weight needs an fp32 copy of its gradient."""
     settings = keeping.settings
     step = OPTIMIZERS[settings.name].step(trained, settings)
-    if not keeping.master or keeping.gradient_width == 4:
+    if not keeping.master or keeping.gradient_width == 4 or keeping.layout.fsdp:
         return step
     copies = [(weight, Kept("gradient in fp32", 4), count) for weight, count in trained]
     return Step((*copies, *step.held), step.operator)
@@ -206,11 +255,15 @@ def trained_weights(program: Program, keeping: Keeping) -> Iterable[tuple[Weight
             if parameter.grad:
                 width = 4 if keeping.master else parameter.width
                 gradient = 4 if keeping.master else parameter.width
+                if keeping.layout.shares_states:
+                    shape, often = shard(parameter, count, keeping.layout, program.sizes)
+                    yield Weight(parameter, shape, width, gradient, whole=False), often
+                    continue
                 alike = parameter.dims, parameter.cut, parameter.inputs, parameter.name[-6:]
-                shape = shapes.get(alike)
-                if shape is None:
-                    shape = shapes[alike] = shape_of(parameter, program.sizes)
-                yield Weight(parameter, shape, width, gradient), count
+                known = shapes.get(alike)
+                if known is None:
+                    known = shapes[alike] = shape_of(parameter, program.sizes)
+                yield Weight(parameter, known, width, gradient), count
 
 
 def _state(weight: Weight, kept: Kept) -> State:
@@ -218,18 +271,6 @@ def _state(weight: Weight, kept: Kept) -> State:
         return state_of(kept.name, weight.of, kept.width)
     shape = weight.shape if kept.shape is None else kept.shape
     return state_of(kept.name, weight.of, kept.width, shape, prod(shape))
-
-
-def shape_of(parameter: Parameter, sizes: Sizes) -> tuple[int, ...]:
-    """The shape of a weight as PyTorch holds it: what it makes, what it reads; experts stacked."""
-    counts = [sizes.count((dim,)) for dim in parameter.dims]
-    if parameter.name.endswith("bias") or len(counts) == 1:
-        return (prod(counts),)
-    stacked = counts[:1] if parameter.cut == "expert" else []
-    rest = counts[len(stacked) :]
-    inputs = len(rest) - 1 if parameter.name.endswith("lora_A") else parameter.inputs
-    made, read = rest[:-inputs], rest[-inputs:]
-    return (*stacked, prod(made), prod(read)) if made else (*stacked, prod(read))
 
 
 def _counted(program: Program, weights: tuple[tuple[Parameter, int], ...]) -> Parameters:

@@ -18,8 +18,9 @@ from memgui.estimator.tape import ALIAS, NEW, PARAMETER, REPLACES, Op, Tape, Ten
 class Back:
     """A block's backward: ``start`` is its output's gradient, ``finish`` its input's, if there is one.
 
-    ``left`` are the gradients it leaves on its weights and in autograd's buffers, ``taken`` those
-    that waited for it and are gone.  After the first ``unaided`` events it wants something saved.
+    ``left`` are the gradients it leaves on its weights and in autograd's buffers (the latter alone are
+    ``waiting_group``), ``taken`` those that waited for it and are gone.  After the first ``unaided``
+    events it wants something saved.
     """
 
     __slots__ = (
@@ -33,6 +34,7 @@ class Back:
         "taken",
         "taken_group",
         "unaided",
+        "waiting_group",
     )
 
     def __init__(self, start: Gradient) -> None:
@@ -49,6 +51,7 @@ class Back:
         self.start_group = Group((self.start,))
         self.finish_group = Group((finish,) if finish is not None else ())
         self.left_group = Group(self.left)
+        self.waiting_group = Group(gradient for gradient in self.left if gradient.of.origin != PARAMETER)
         self.taken_group = Group(self.taken)
 
     def early(self) -> tuple[Group, Group]:

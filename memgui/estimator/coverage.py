@@ -108,7 +108,7 @@ def require_covered_run(scenario: Scenario) -> None:
         for name in ("tensor", "pipeline", "context", "expert"):
             if getattr(split, name) > 1:
                 raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name)))
-        if split.sharding != "none" and split.data > 1:
+        if split.sharding != "none" and split.data > 1 and scenario.task != "training":
             raise NotCovered(_not_yet("parallelism.sharding", split.sharding))
     part = "training" if scenario.task == "training" else "inference"
     settings = getattr(scenario, part)
@@ -118,6 +118,7 @@ def require_covered_run(scenario: Scenario) -> None:
             raise NotCovered(_not_yet(f"{part}.{name}", value))
     if part == "training":
         _require_written(scenario)
+        _require_shareable(scenario)
     if scenario.training.lora.adapter_format not in WIDTHS:
         value = scenario.training.lora.adapter_format
         raise NotCovered(_not_yet("training.lora.adapter_format", value))
@@ -133,6 +134,17 @@ def _require_written(scenario: Scenario) -> None:
     lacking = code.lacks(scenario.model)
     if lacking:
         raise NotCovered(_not_yet(f"model.{lacking}", getattr(scenario.model, lacking)))
+
+
+def _require_shareable(scenario: Scenario) -> None:
+    """Raise :class:`NotCovered` where an optimizer that updates whole matrices meets shards of them."""
+    split, name = scenario.parallelism, scenario.training.optimizer
+    if split.sharding == "none" or split.data * split.context == 1 or OPTIMIZERS[name].elementwise:
+        return
+    text = QT_TRANSLATE_NOOP(
+        "messages", "{optimizer} updates matrices as a whole: with {sharding} it is not modelled yet."
+    )
+    raise NotCovered(Message(text, {"optimizer": name, "sharding": split.sharding}))
 
 
 PACKED_CACHES: Final = ("quantized_int4", "quantized_int2", "int8")

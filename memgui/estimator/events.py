@@ -96,6 +96,13 @@ class Events:
         """The operator at whose run event ``index`` happened."""
         return self._operators[bisect_right(self._ends, index)]
 
+    def copy(self) -> Events:
+        """The same, to go on from."""
+        copy = Events()
+        copy.sizes, copy.things, copy.stop = [*self.sizes], [*self.things], self.stop
+        copy._ends, copy._operators = [*self._ends], [*self._operators]
+        return copy
+
     @property
     def coefficients(self) -> list[int]:
         """``sizes`` as a tracer of tensors sees them: without what kernels allocate themselves."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from memgui.estimator.layout import ALONE, Layout
 from memgui.estimator.optimizers import OPTIMIZERS, Settings
 from memgui.spec.scenario import Scenario
 
@@ -26,10 +27,17 @@ class Keeping(NamedTuple):
     gradient_width: int = 0
     consumes: bool = False
     offloaded: int = 0
+    layout: Layout = ALONE
+
+    @property
+    def gradients_lie(self) -> bool:
+        """Whether gradients lie still from step to step, in a buffer that is there from the start."""
+        fills = self.layout.library == "deepspeed" and self.layout.sharding == "zero3"
+        return bool(self.gradient_width) or fills or self.layout.views
 
 
-def keeping_of(scenario: Scenario) -> Keeping:
-    """What the scenario's training step keeps."""
+def keeping_of(scenario: Scenario, layout: Layout = ALONE) -> Keeping:
+    """What the scenario's training step keeps; Megatron's gradients are fp32 unless said otherwise."""
     training = scenario.training
     settings = Settings(
         training.optimizer,
@@ -39,10 +47,12 @@ def keeping_of(scenario: Scenario) -> Keeping:
         training.wide_embedding_states,
     )
     consumes = training.optimizer_in_backward or OPTIMIZERS[training.optimizer].consumes
+    main = training.gradient_format or ("fp32" if layout.library == "megatron" else None)
     return Keeping(
         settings,
-        training.precision.endswith("_master"),
-        0 if training.gradient_format is None or consumes else WIDTHS[training.gradient_format],
+        training.precision.endswith("_master") or (layout.fsdp and training.precision == "bf16_mixed"),
+        0 if main is None or consumes else WIDTHS[main],
         consumes,
-        round(training.offload_optimizer * 1000),
+        1000 if layout.weights_on_host else round(training.offload_optimizer * 1000),
+        layout,
     )

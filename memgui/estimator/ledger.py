@@ -182,10 +182,11 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
     for further in (False, True) if run.accumulates else (False,):
         suffix = "2" if further else ""
         accumulate = further or stay
-        base = start + (a.gradient_bytes if further and not stay else 0)
+        base = run.base(states=states, gradients=accumulate)
         walk = run.walk(accumulate=accumulate)
         for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
-            phases[phase + suffix], operators[phase + suffix] = _highest(run, base, points)
+            busy = run.busy(base, back=phase == "backward").bytes
+            phases[phase + suffix], operators[phase + suffix] = _highest(run, busy, points)
     left = run.left(run.walk(accumulate=stay))
     if run.scenario.training.gradient_clipping:
         full = run.base(states=states, gradients=True).bytes
@@ -193,7 +194,8 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
     phases["optimizer"], operators["optimizer"] = done + left + a.step_bytes, run.stepper()
     return StepFigures(
         start=start,
-        after_forward=start + run.walk(accumulate=stay).after_forward(),
+        after_forward=run.busy(run.base(states=states, gradients=stay), back=False).bytes
+        + run.walk(accumulate=stay).after_forward(),
         after_backward=run.base(states=states or a.consumer is not None, gradients=True).bytes + left,
         grad_bytes=a.gradient_bytes,
         after_step=done,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from memgui.estimator.layout import layout_of
 from memgui.estimator.symbols import chunk_tokens
 from memgui.spec.scenario import Lora, Scenario, Training
 
@@ -146,7 +147,7 @@ def options(scenario: Scenario) -> Options:
     chunk = chunk_tokens(model)
     if scenario.task == "training":
         training = scenario.training
-        mixed = training.precision == "bf16_mixed"
+        mixed = training.precision == "bf16_mixed" and not layout_of(scenario).fsdp  # which casts itself
         lora = training.method == "lora"
         beside = training.method in ADAPTERS
         half = "fp16" if training.precision.startswith("fp16") else "bf16"
@@ -157,7 +158,7 @@ def options(scenario: Scenario) -> Options:
         elif beside:
             width = WIDTHS[training.base_format]
         else:
-            width = 4 if training.precision in ("fp32", "bf16_mixed") else 2
+            width = 4 if mixed or training.precision == "fp32" else 2
         given = training.dropout
 
         def drops(own: float) -> bool:

@@ -38,13 +38,17 @@ class Layer(Generic[N]):
 
     ``slope`` is what each such layer leaves behind, less what it takes away.  ``peak`` is the largest
     of the amounts inside it, ``choice`` which of the candidates that is and where it lies; both are found
-    when asked for.  ``guide`` is the same layer over bytes, whose choice holds.
+    when asked for.  ``guide`` is the same layer over bytes, whose choice holds.  ``end``: it is the first
+    or the last one run back, where these differ from others.
     """
 
-    __slots__ = ("choice", "guide", "kind", "peak", "roles", "slope")
+    __slots__ = ("choice", "end", "guide", "kind", "peak", "roles", "slope")
 
-    def __init__(self, kind: Kind, roles: Roles | None, slope: N, guide: Layer[int] | None) -> None:
+    def __init__(
+        self, kind: Kind, roles: Roles | None, slope: N, guide: Layer[int] | None, end: str = ""
+    ) -> None:
         self.kind = kind
+        self.end = end
         self.roles = roles
         self.slope = slope
         self.guide = guide

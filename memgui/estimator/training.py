@@ -15,7 +15,8 @@ import msgspec
 
 from memgui.estimator.account import account
 from memgui.estimator.keeping import keeping_of
-from memgui.estimator.measure import Bytes, Contents, N, Pile
+from memgui.estimator.layout import layout_of
+from memgui.estimator.measure import Bytes, Contents, Measure, N, Pile
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.options import ADAPTERS, BASES
@@ -25,6 +26,8 @@ from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.symbols import TRAINING
+from memgui.estimator.unit_walk import UnitWalk
+from memgui.estimator.units import units_of
 from memgui.estimator.walk import Walk
 from memgui.spec.formats import WeightScheme, weight_scheme
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
@@ -53,14 +56,16 @@ class TrainingRun(Run):
         self.scenario = scenario
         self.program = program
         training = scenario.training
-        keeping = keeping_of(scenario)
+        layout = layout_of(scenario)
+        keeping = keeping_of(scenario, layout)
         self.account = account(program, keeping, base_scheme(scenario))
+        self.units = units_of(program, keeping) if layout.fsdp else None
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         self.values = monomial_values(scenario, program, TRAINING)
         self.numbers = Bytes(self.values, whole=whole)
         self.tensors = Contents(self.numbers)
         self.accumulates = training.gradient_accumulation_steps > 1
-        self.main_gradients = bool(keeping.gradient_width)
+        self.main_gradients = keeping.gradients_lie
         self.gradients_stay = self.main_gradients or not training.zero_grad_set_to_none
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
         self._walks: dict[bool, Walk[int]] = {}
@@ -74,15 +79,30 @@ class TrainingRun(Run):
         return Amount(
             {
                 "weights": a.weight_bytes,
-                "gradients": a.gradient_bytes if gradients else 0,
+                "gradients": (a.gradient_bytes if gradients else 0) + a.buckets.bytes,
                 "optimizer_states": a.state_bytes if states else 0,
                 "activations": sum(sizes),
+                "temporary": a.lasting.bytes,
             },
             a.weight_excess
             + (a.gradient_excess if gradients else 0)
             + (a.state_excess if states else 0)
+            + a.buckets.excess
+            + a.lasting.excess
             + sum(block_bytes(size) - size for size in sizes),
         )
+
+    def busy(self, base: Amount, *, back: bool) -> Amount:
+        """``base`` while a micro batch runs, forward or ``back``: with what sharing holds for a moment.
+
+        Shards of gradients that DeepSpeed fills as they are reduced are there from the first one on.
+        """
+        a = self.account
+        for heap in (a.running, a.returning) if back else (a.running,):
+            base = base.plus(Amount({"temporary": heap.bytes}, heap.excess))
+        if back and a.fills and not base.components["gradients"]:
+            base = base.plus(Amount({"gradients": a.gradient_bytes}, a.gradient_excess))
+        return base
 
     def persistent(self) -> int:
         a = self.account
@@ -94,11 +114,17 @@ class TrainingRun(Run):
         listed: Held = {
             "weights": [*a.weights, *a.buffers],
             "optimizer_states": list(a.states) if base["optimizer_states"] else [],
-            "gradients": list(a.gradients) if base["gradients"] else [],
+            "gradients": [*a.buckets.things],
             "activations": [(tensor, 1) for tensor in self.inputs],
+            "temporary": [*a.lasting.things],
         }
-        if found.stage == "optimizer" and a.step_bytes:
-            listed["temporary"] = list(a.step_things)
+        if base["gradients"] > a.buckets.bytes:
+            listed["gradients"] += a.gradients
+        if found.stage == "optimizer":
+            listed["temporary"] += a.step_things
+        else:
+            listed["temporary"] += a.running.things
+            listed["temporary"] += a.returning.things if found.stage.startswith("backward") else ()
         return listed
 
     def assumptions(self) -> tuple[Message, ...]:
@@ -143,28 +169,25 @@ class TrainingRun(Run):
 
     def walk(self, *, accumulate: bool) -> Walk[int]:
         """The walk of a micro batch over bytes; ``accumulate``: gradients are there before it."""
-        accumulate = accumulate or self.account.consumer is not None
+        accumulate = accumulate or self.account.consumer is not None or self.account.fills
         found = self._walks.get(accumulate)
         if found is None:
-            found = self._walks[accumulate] = Walk(
-                self.program,
-                self.numbers,
-                accumulate=accumulate,
-                keep_outputs=self.scenario.training.keep_outputs,
-                consumer=self.account.consumer,
-            )
+            found = self._walks[accumulate] = self._walk(self.numbers, None, accumulate=accumulate)
         return found
 
     def contents(self, *, accumulate: bool) -> Walk[Pile]:
         """The same walk over tensors, guided by the one over bytes."""
         guide = self.walk(accumulate=accumulate)
+        return self._walk(self.tensors, guide, accumulate=guide.accumulate)
+
+    def _walk(self, measure: Measure[N], guide: Walk[int] | None, *, accumulate: bool) -> Walk[N]:
+        keep, consumer = self.scenario.training.keep_outputs, self.account.consumer
+        if self.units is not None:
+            return UnitWalk(
+                self.program, measure, self.units, accumulate=accumulate, keep_outputs=keep, guide=guide
+            )
         return Walk(
-            self.program,
-            self.tensors,
-            accumulate=guide.accumulate,
-            keep_outputs=guide.keep_outputs,
-            consumer=guide.consumer,
-            guide=guide,
+            self.program, measure, accumulate=accumulate, keep_outputs=keep, consumer=consumer, guide=guide
         )
 
     def peak(self) -> Found:
@@ -172,17 +195,19 @@ class TrainingRun(Run):
         walk = self.walk(accumulate=accumulate)
         best = at = offset = -1
         in_forward = True
+        start = self.base(states=True, gradients=accumulate)
         for forward, points in ((True, walk.forward()), (False, walk.backward())):
+            beside = self.busy(start, back=not forward).bytes
             for index, point in enumerate(points):
                 most, layers_on = highest(point)
-                if most > best:
-                    best, at, offset, in_forward = most, index, layers_on, forward
+                if most + beside > best:
+                    best, at, offset, in_forward = most + beside, index, layers_on, forward
         a = self.account
         left = self.left(walk)
         step = Amount({"temporary": a.step_bytes}, 0)
-        if best + (a.gradient_bytes if accumulate else 0) < a.gradient_bytes + a.step_bytes + left:
+        base = self.base(states=True, gradients=True)
+        if best < base.bytes + a.step_bytes + left:
             pile = self.left(self.contents(accumulate=accumulate))
-            base = self.base(states=True, gradients=True)
             amount = step.plus(amount_of(pile, self.tensors))
             bag = partial(self.tensors.bag, pile)
             stage = "optimizer"
@@ -212,7 +237,7 @@ class TrainingRun(Run):
             key,
             stage,
             (FURTHER if self.accumulates else STEADY)[stage],
-            self.base(states=True, gradients=accumulate),
+            self.busy(self.base(states=True, gradients=accumulate), back=not forward),
             amount_of(pile, self.tensors),
             partial(self.tensors.bag, pile),
             layer,
@@ -256,12 +281,14 @@ class TrainingRun(Run):
         self, prefix: str, labels: dict[str, str], base: Amount, overhead: Overhead, *, accumulate: bool
     ) -> Iterator[Moment]:
         walk = self.contents(accumulate=accumulate)
+        busy = self.busy(base, back=False)
         for point in walk.forward():
-            yield from self._stretch(f"{prefix}.forward", "forward", labels, base, overhead, point)
-        after = base.plus(amount_of(walk.after_forward(), self.tensors))
+            yield from self._stretch(f"{prefix}.forward", "forward", labels, busy, overhead, point)
+        after = busy.plus(amount_of(walk.after_forward(), self.tensors))
         yield moment(f"{prefix}.after_forward", "after_forward", labels["after_forward"], after, overhead)
+        busy = self.busy(base, back=True)
         for point in walk.backward():
-            yield from self._stretch(f"{prefix}.backward", "backward", labels, base, overhead, point)
+            yield from self._stretch(f"{prefix}.backward", "backward", labels, busy, overhead, point)
 
     def _stretch(
         self,

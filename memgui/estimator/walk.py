@@ -13,11 +13,11 @@ from typing import Generic
 
 from memgui.estimator.backward import Back
 from memgui.estimator.block import Block
-from memgui.estimator.events import Events
+from memgui.estimator.events import Events, Group
 from memgui.estimator.lifetimes import ALONE, Consumer
 from memgui.estimator.measure import Measure, N, Sorter
 from memgui.estimator.points import Inside, Layer, Outside, Place, Point
-from memgui.estimator.program import Kind, Program, Stack
+from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles
 
 
@@ -45,18 +45,20 @@ class Walk(Generic[N]):
         self.accumulate = accumulate
         self.keep_outputs = keep_outputs
         self.consumer = consumer
+        self.adds = self.brief = accumulate
+        """whether a new gradient is added where it is made, and whether it is there for a moment only"""
         self.offloads = program.options.checkpoint_offload
         self.guide = guide
         self._kept: dict[Kind, N] = {}
         self._ahead: dict[Kind, Layer[N]] = {}
-        self._behind: dict[tuple[Kind, Roles], Layer[N]] = {}
+        self._behind: dict[tuple[Kind, Roles, str], Layer[N]] = {}
 
     # -- forward ----------------------------------------------------------------------------------
 
     def forward(self) -> Iterator[Point[N]]:
         """The points of the forward pass."""
         m, tail = self.m, self.program.tail
-        live = m.nothing()
+        live = self.begun()
         for stack in self.program.stacks:
             frame, sort = stack.frame, stack.frame.sort_running
             live = m.add(live, m.group(frame.input, sort))
@@ -79,7 +81,16 @@ class Walk(Generic[N]):
             # The stack returns: what it alone referred to dies.
             live = m.add(live, m.group(stack.locals, sort), -1)
         live = m.add(live, m.group(tail.input, tail.sort_running))
+        live = m.add(live, self.beside_tail())
         yield Point("loss", self, live, Outside(Place(tail.running), tail.sort_running))
+
+    def begun(self) -> N:
+        """What is there for all of the forward pass."""
+        return self.m.nothing()
+
+    def beside_tail(self) -> N:
+        """What is there beside the block after the layers, both ways."""
+        return self.m.nothing()
 
     def _input_held(self, stack: Stack) -> N:
         """The first layer's input where only the model's code refers to it while further layers run."""
@@ -97,13 +108,13 @@ class Walk(Generic[N]):
             found = self._ahead[kind] = Layer(kind, None, self._left_forward(kind), guide)
         return found
 
-    def behind(self, kind: Kind, roles: Roles) -> Layer[N]:
-        """A layer of ``kind`` on the way back."""
-        found = self._behind.get((kind, roles))
+    def behind(self, kind: Kind, roles: Roles, end: str = "") -> Layer[N]:
+        """A layer of ``kind`` on the way back; ``end``: it is the first or last there, and they differ."""
+        found = self._behind.get((kind, roles, end))
         if found is None:
-            guide = None if self.guide is None else self.guide.behind(kind, roles)
-            slope = self.m.add(self._left_back(kind, roles), self.kept(kind), -1)
-            found = self._behind[kind, roles] = Layer(kind, roles, slope, guide)
+            guide = None if self.guide is None else self.guide.behind(kind, roles, end)
+            slope = self.m.add(self.left_back(kind, roles), self.kept(kind), -1)
+            found = self._behind[kind, roles, end] = Layer(kind, roles, slope, guide, end)
         return found
 
     # -- inside -------------------------------------------------------------------------------------
@@ -134,7 +145,7 @@ class Walk(Generic[N]):
     def _chosen(self, layer: Layer[N]) -> tuple[N, tuple[int, Place]]:
         """The largest of the amounts inside a layer, and which it is."""
         m, kind, roles = self.m, layer.kind, layer.roles
-        inside = self._inside_forward(kind) if roles is None else self._inside_backward(kind, roles)
+        inside = self.inside_forward(kind) if roles is None else self.inside_backward(kind, roles, layer.end)
         wanted = -1 if layer.guide is None else self.choice(layer)[0]
         best: tuple[N, tuple[int, Place]] | None = None
         for at, (place, sort, rel) in enumerate(inside):
@@ -149,7 +160,8 @@ class Walk(Generic[N]):
         layer.peak, layer.choice = best
         return best
 
-    def _inside_forward(self, kind: Kind) -> Inside[N]:
+    def inside_forward(self, kind: Kind) -> Inside[N]:
+        """The candidates for a layer's peak on the way forward."""
         m, passing = self.m, kind.recomputed
         first = kind.blocks[0]
         rel = m.add(m.nothing(), m.group(first.input, first.sort_input if passing else first.sort_running))
@@ -264,16 +276,16 @@ class Walk(Generic[N]):
     def backward(self) -> Iterator[Point[N]]:
         """The points of the backward pass."""
         m, program = self.m, self.program
-        live = self.after_forward()
+        live = self.turned()
         yield from self._tail_back(live)
         live = self._after_tail(live)
         for stack in reversed(program.stacks):
             index = sum(count for _, count in stack.runs)
-            for kind, roles, count in stack.back:
+            for (kind, roles, count), end in self.returning(stack):
                 index -= count
                 if not kind.differentiable:
                     continue
-                layer = self.behind(kind, roles)
+                layer = self.behind(kind, roles, end)
                 yield Point(stack.layer_key, self, live, layer, index + count - 1, count, -1)
                 live = m.add(live, layer.slope, count)
             frame = stack.frame
@@ -282,44 +294,61 @@ class Walk(Generic[N]):
                 live = m.add(live, m.group(stack.leaf, frame.sort_pinned))
             if frame.tape.out is None or not frame.tape.out.grad:
                 continue
-            back = frame.back(stack.role, accumulate=self.accumulate, consumer=self.consumer)
-            sort = self._sort_back(frame)
+            back = frame.back(stack.role, accumulate=self.adds, consumer=self.consumer)
+            sort = self.sort_back(frame)
             live = m.add(live, m.group(back.start_group, sort))
-            yield Point(stack.frame_key, self, live, Outside(Place(back.events, None, True), sort))
+            yield self.stem_back(stack, back, live)
             live = m.add(live, m.end(back.events, sort))
             live = m.add(live, m.group(back.finish_group, sort), -1)
 
-    def _sort_back(self, block: Block) -> Sorter:
-        return block.sort_adding if self.accumulate else block.sort_running
+    def turned(self) -> N:
+        """What is alive as the backward pass begins."""
+        return self.after_forward()
+
+    def returning(self, stack: Stack) -> Iterator[tuple[Stretch, str]]:
+        """The layers of a stack in the order of backward, and which of its ends they are."""
+        for stretch in stack.back:
+            yield stretch, ""
+
+    def stem_back(self, stack: Stack, back: Back, live: N) -> Point[N]:
+        """The block before the layers, run back."""
+        outside = Outside(Place(back.events, None, True), self.sort_back(stack.frame))
+        return Point(stack.frame_key, self, live, outside)
+
+    def sort_back(self, block: Block) -> Sorter:
+        """To which component things in a backward belong."""
+        return block.sort_adding if self.brief else block.sort_running
 
     def _tail_back(self, live: N) -> Iterator[Point[N]]:
         m, tail = self.m, self.program.tail
-        back = tail.back(self.program.tail_role, accumulate=self.accumulate, consumer=self.consumer)
-        sort = self._sort_back(tail)
+        back = tail.back(self.program.tail_role, accumulate=self.adds, consumer=self.consumer)
+        sort = self.sort_back(tail)
         live = m.add(m.copy(live), m.group(back.start_group, sort))
+        live = m.add(live, self.beside_tail())
         yield Point("loss", self, live, Outside(Place(back.events, None, True), sort))
 
     def _after_tail(self, live: N) -> N:
         """The loss and its gradient (4 bytes each) stay; what the tail kept has gone."""
         m, tail = self.m, self.program.tail
-        back = tail.back(self.program.tail_role, accumulate=self.accumulate, consumer=self.consumer)
-        sort = self._sort_back(tail)
+        back = tail.back(self.program.tail_role, accumulate=self.adds, consumer=self.consumer)
+        sort = self.sort_back(tail)
         live = m.add(live, m.group(back.start_group, sort))
         live = m.add(live, m.end(back.events, sort))
         return m.add(live, m.group(back.finish_group, sort), -1)
 
-    def _inside_backward(self, kind: Kind, roles: Roles) -> Inside[N]:
+    def inside_backward(self, kind: Kind, roles: Roles, end: str) -> Inside[N]:
+        """The candidates for a layer's peak on the way back."""
         m, blocks = self.m, kind.blocks
         first, last = blocks[0], blocks[-1]
         rel = m.nothing()
         if kind.recomputed and self.offloads:  # its input is fetched
             rel = m.add(rel, m.group(first.input, first.sort_input))
-        rel = m.add(rel, m.group(self._back(kind, roles, last).start_group, self._sort_back(last)))
+        rel = m.add(rel, m.group(self.back(kind, roles, last).start_group, self.sort_back(last)))
         if kind.recomputed:
             rel = yield from self._again(kind, roles, rel)
         for block in reversed(blocks):
-            back = self._back(kind, roles, block)
-            sort = self._sort_again(kind, block) if kind.recomputed else self._sort_back(block)
+            back = self.back(kind, roles, block)
+            sort = self._sort_again(kind, block) if kind.recomputed else self.sort_back(block)
             if block is not last:
                 rel = m.add(rel, m.group(back.start_group, sort))
             yield Place(back.events, None, True), sort, rel
@@ -330,7 +359,7 @@ class Walk(Generic[N]):
         """The layer runs forward again, up to the last tensor that is saved; returns what is alive then."""
         m, blocks = self.m, kind.blocks
         held = m.nothing()
-        early = self._back(kind, roles, blocks[-1]).early()
+        early = self.back(kind, roles, blocks[-1]).early()
         for group, times in zip(early, (1, -1), strict=True):
             rel = m.add(rel, m.group(group, self._sort_again(kind, blocks[-1])), times)
             held = m.add(held, m.group(group, self._sort_again(kind, blocks[-1])), times)
@@ -358,31 +387,36 @@ class Walk(Generic[N]):
 
     def _sort_again(self, kind: Kind, block: Block) -> Sorter:
         """Computed again, it is a working set; what was kept through the checkpoint is not."""
-        sort = block.sort_repeated if self.accumulate else block.sort_passing
+        sort = block.sort_repeated if self.brief else block.sort_passing
         if not kind.sparing:
             return sort
         spared = kind.sparing[kind.blocks.index(block)].spared
         return lambda thing: "activations" if thing in spared else sort(thing)
 
-    def _back(self, kind: Kind, roles: Roles, block: Block) -> Back:
+    def back(self, kind: Kind, roles: Roles, block: Block) -> Back:
+        """The backward of one of a layer's blocks."""
         role = roles[kind.blocks.index(block)] if roles else ALONE
         return block.back(
             role,
-            accumulate=self.accumulate,
+            accumulate=self.adds,
             keep_input=kind.recomputed and block is kind.blocks[0],
             repeated=kind.recomputed,
             consumer=self.consumer,
         )
 
-    def _left_back(self, kind: Kind, roles: Roles) -> N:
+    def left_back(self, kind: Kind, roles: Roles) -> N:
         """What a layer's backward leaves: gradients of its weights, and what waits for other layers."""
         m = self.m
         left = m.nothing()
         for block in kind.blocks:
-            back, sort = self._back(kind, roles, block), self._sort_back(block)
-            left = m.add(left, m.group(back.left_group, sort))
+            back, sort = self.back(kind, roles, block), self.sort_back(block)
+            left = m.add(left, m.group(self.left_on(back), sort))
             left = m.add(left, m.group(back.taken_group, sort), -1)
         return left
+
+    def left_on(self, back: Back) -> Group:
+        """The gradients that a block's backward leaves."""
+        return back.left_group
 
 
 def _first_apart(runs: list[tuple[Kind, int]]) -> list[tuple[Kind, int]]:

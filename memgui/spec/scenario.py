@@ -112,6 +112,10 @@ class Parallelism(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     expert: int = 1
     sequence: bool = False
     sharding: str = "none"
+    library: str = "auto"
+    bucket_elements: int | None = None
+    gradient_as_bucket_view: bool = False
+    offload_parameters: bool = False
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,6 +12,7 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
 from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario
 from memgui.spec.serving import validate_serving
+from memgui.spec.validate_layout import divisors, layout
 from memgui.spec.values import check
 from memgui.spec.weights import MOST, weights
 
@@ -27,7 +28,7 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
         *_workload(scenario),
         *_step(scenario),
         *validate_training(scenario),
-        *_parallelism(scenario),
+        *layout(scenario),
         *_method(scenario),
         *validate_serving(scenario),
     ]
@@ -98,15 +99,8 @@ def _model(scenario: Scenario) -> Iterator[Issue]:
                 ),
                 {"heads": heads, "shared": shared},
             ),
-            _divisors(heads),
+            divisors(heads),
         )
-
-
-def _divisors(number: int) -> Message:
-    found = [divisor for divisor in range(1, min(number, 4096) + 1) if number % divisor == 0]
-    return Message(
-        QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": ", ".join(map(str, found[:16]))}
-    )
 
 
 def _workload(scenario: Scenario) -> Iterator[Issue]:
@@ -168,53 +162,6 @@ def _step(scenario: Scenario) -> Iterator[Issue]:
                 )
             ),
             Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "false"}),
-        )
-
-
-def _parallelism(scenario: Scenario) -> Iterator[Issue]:
-    split, count = scenario.parallelism, scenario.device.count
-    if count == 1:
-        return
-    used = split.data * split.tensor * split.pipeline * split.context
-    if used != count:
-        yield Issue(
-            "error" if used > count else "warning",
-            "degrees_and_devices",
-            (
-                "parallelism.data",
-                "parallelism.tensor",
-                "parallelism.pipeline",
-                "parallelism.context",
-                "device.count",
-            ),
-            Message(
-                QT_TRANSLATE_NOOP(
-                    "messages", "The degrees of parallelism multiply to {used}, the devices are {count}."
-                ),
-                {"used": used, "count": count},
-            ),
-        )
-    heads = scenario.model.num_attention_heads
-    if split.tensor > 1 and heads % split.tensor:
-        yield Issue(
-            "error",
-            "heads_not_split",
-            ("parallelism.tensor", "model.num_attention_heads"),
-            Message(
-                QT_TRANSLATE_NOOP("messages", "{heads} heads cannot be split by {degree}."),
-                {"heads": heads, "degree": split.tensor},
-            ),
-            _divisors(heads),
-        )
-    if split.pipeline > scenario.model.num_hidden_layers:
-        yield Issue(
-            "error",
-            "stages_without_layers",
-            ("parallelism.pipeline", "model.num_hidden_layers"),
-            Message(
-                QT_TRANSLATE_NOOP("messages", "{layers} layers cannot be split into {stages} stages."),
-                {"layers": scenario.model.num_hidden_layers, "stages": split.pipeline},
-            ),
         )
 
 

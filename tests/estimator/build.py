@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from memgui.spec import Inference, Lora, Scenario, Training
+from memgui.spec import Inference, Lora, Parallelism, Scenario, Training
 from memgui.spec.model import ModelSpec
 from tests.estimator.models import MODELS
 
@@ -17,6 +17,14 @@ ROWS: dict[str, Any] = json.loads((Path(__file__).parent / "rows.json").read_tex
 def training(model: ModelSpec, **settings: Any) -> Scenario:
     """A training step of ``model``."""
     return Scenario(model=model, training=Training(**settings))
+
+
+def spread(scenario: Scenario, **degrees: Any) -> Scenario:
+    """The same on as many devices as ``degrees``, fields of ``Parallelism``, multiply to."""
+    split = Parallelism(**degrees)
+    count = split.data * split.tensor * split.pipeline * split.context
+    device = msgspec.structs.replace(scenario.device, count=count)
+    return msgspec.structs.replace(scenario, parallelism=split, device=device)
 
 
 def serving(model: ModelSpec, **settings: Any) -> Scenario:

@@ -14,7 +14,8 @@ from memgui.estimator import Estimate, estimate, ledger
 from memgui.estimator.result import COMPONENTS, Node
 from memgui.spec import Lora, Parallelism, Scenario
 from memgui.spec.model import ModelSpec
-from tests.estimator.build import serving, training
+from tests.estimator import families
+from tests.estimator.build import serving, spread, training
 from tests.estimator.models import GPT2, LLAMA_3_1B, MISTRAL_7B, MODELS, QWEN_3_8B, SMOLLM2
 
 VARIANTS: list[dict[str, Any]] = [
@@ -43,6 +44,17 @@ VARIANTS: list[dict[str, Any]] = [
     {"optimizer": "muon", "optimizer_implementation": "foreach", "offload_optimizer": 0.5},
 ]
 
+LAYOUTS: list[dict[str, Any]] = [
+    {"data": 8},
+    {"data": 8, "gradient_as_bucket_view": True},
+    *({"data": 8, "sharding": sharding} for sharding in ("zero1", "zero2", "zero3")),
+    {"data": 8, "sharding": "zero3", "library": "deepspeed", "bucket_elements": 500_000_000},
+    {"data": 8, "sharding": "zero3", "library": "deepspeed", "offload_parameters": True},
+    {"data": 8, "sharding": "zero1", "library": "megatron"},
+]
+
+MIXTRAL = families.model(families.read("experts"), "mixtral-8x7b")
+
 FEW = {"micro_batch_size": 3, "sequence_length": 200}
 
 
@@ -55,6 +67,11 @@ def scenarios() -> Iterator[Scenario]:
         yield serving(model, batch_size=2, prompt_tokens=600, generated_tokens=0, attention="eager")
         yield serving(model, batch_size=400, prompt_tokens=1, generated_tokens=1000)
     yield serving(MISTRAL_7B, prompt_tokens=9000, generated_tokens=1)
+    for layout in LAYOUTS:
+        for precision in ("bf16_master",) if "library" in layout else ("bf16_mixed", "bf16_master", "bf16"):
+            for variant in ({}, {"activation_checkpointing": "full", "gradient_accumulation_steps": 2}):
+                for model in (LLAMA_3_1B, GPT2, MIXTRAL):
+                    yield spread(training(model, **{**FEW, **variant, "precision": precision}), **layout)
 
 
 ALL = list(scenarios())
@@ -178,10 +195,17 @@ SMALL = st.builds(
     *(st.integers(1, 4), st.integers(1, 4), st.integers(1, 16), st.integers(1, 64), st.integers(1, 40)),
 )
 VARIANT = st.sampled_from(VARIANTS)
+LUMPS = ("adamw_8bit", "muon")
+"""Optimizers in ``VARIANTS`` whose states leave in lumps: from 4,096 numbers on, weight by weight."""
 
 
 @settings(max_examples=60, deadline=None)
-@given(SMALL, VARIANT, st.integers(1, 5), st.integers(2, 300))
+@given(
+    SMALL,
+    VARIANT.filter(lambda one: one.get("optimizer") not in LUMPS),
+    st.integers(1, 5),
+    st.integers(2, 300),
+)
 def test_more_never_takes_less(model: ModelSpec, variant: dict[str, Any], batch: int, length: int) -> None:
     base = {**variant, "micro_batch_size": batch, "sequence_length": length}
     least = peak(training(model, **base))

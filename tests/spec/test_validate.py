@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from memgui.spec import replace
+from typing import Any
+
+from memgui.spec import Parallelism, Scenario, replace
 from memgui.spec.validate import validate
 from tests.spec.test_fields import SCENARIO
 
@@ -37,6 +39,42 @@ def test_degrees_and_devices() -> None:
     assert codes(replace(two, "parallelism.data", 4)) == {"degrees_and_devices": "error"}
     split = replace(replace(two, "device.count", 3), "parallelism.tensor", 3)
     assert codes(split) == {"heads_not_split": "error"}
+
+
+def spread(scenario: Scenario, **degrees: Any) -> Scenario:
+    split = Parallelism(**degrees)
+    count = split.data * split.tensor * split.pipeline * split.context
+    return replace(replace(scenario, "device.count", count), "parallelism", split)
+
+
+def test_layouts_name_what_does_not_divide() -> None:
+    assert codes(spread(SCENARIO, tensor=4)) == {}
+    odd = replace(SCENARIO, "model.intermediate_size", 1023)
+    assert codes(spread(odd, tensor=2)) == {"not_split": "error"}
+    assert codes(spread(replace(SCENARIO, "training.sequence_length", 1001), context=2)) == {
+        "not_split": "error"
+    }
+    assert codes(spread(SCENARIO, data=2, sequence=True)) == {"sequence_without_tensor": "warning"}
+    experts = replace(SCENARIO, "model.num_experts", 6)
+    experts = replace(experts, "model.num_experts_per_tok", 2)
+    assert codes(spread(experts, data=3, expert=3)) == {}
+    assert codes(spread(experts, data=4, expert=4)) == {"not_split": "error"}
+    assert codes(spread(experts, data=4, expert=3)) == {"experts_not_spread": "error"}
+
+
+def test_libraries_rule_out_what_they_do_not_do() -> None:
+    mixed = replace(SCENARIO, "training.precision", "bf16_mixed")
+    master = replace(SCENARIO, "training.precision", "bf16_master")
+    assert codes(spread(mixed, data=2, sharding="zero3")) == {}
+    assert codes(spread(master, data=2, sharding="zero3", library="deepspeed")) == {}
+    assert codes(spread(mixed, data=2, sharding="zero3", library="deepspeed")) == {
+        "precision_of_another_library": "error"
+    }
+    assert codes(spread(master, data=2, sharding="zero2", library="megatron")) == {
+        "sharding_of_another_library": "error"
+    }
+    inside = replace(master, "training.optimizer_in_backward", True)
+    assert codes(spread(inside, data=2)) == {"no_gradients_to_reduce": "error"}
 
 
 def test_unusual_is_a_note_and_hidden_fields_are_not_judged() -> None:

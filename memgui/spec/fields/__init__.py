@@ -5,7 +5,7 @@ Sections stand in the order in which the form shows them; rows of a section in t
 
 from __future__ import annotations
 
-from memgui.spec.fields import architecture, engines, inference, model, run, training, written
+from memgui.spec.fields import architecture, engines, inference, model, parallelism, run, training, written
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -29,7 +29,7 @@ FIELDS: tuple[Field, ...] = (
     *training.FIELDS,
     *inference.FIELDS,
     *engines.FIELDS,
-    *run.PARALLELISM,
+    *parallelism.FIELDS,
     *run.DEVICE,
 )
 """Every field of a scenario."""

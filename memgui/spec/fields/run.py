@@ -20,18 +20,6 @@ def _gpt_article(scenario: Scenario) -> bool:
     return scenario.method == "gpt_article"
 
 
-def _many(scenario: Scenario) -> bool:
-    return scenario.device.count > 1
-
-
-def _megatron_paper(scenario: Scenario) -> bool:
-    return scenario.method == "megatron_paper"
-
-
-def _many_or_megatron_paper(scenario: Scenario) -> bool:
-    return _many(scenario) or _megatron_paper(scenario)
-
-
 TASK: tuple[Field, ...] = (
     Field(
         "task",
@@ -123,111 +111,6 @@ TASK: tuple[Field, ...] = (
         empty_label=QT_TRANSLATE_NOOP("fields", "as counted"),
         log_scale=True,
         applies=_nominal,
-    ),
-)
-
-PARALLELISM: tuple[Field, ...] = (
-    Field(
-        "parallelism.data",
-        Kind.COUNT,
-        QT_TRANSLATE_NOOP("fields", "Data parallel"),
-        QT_TRANSLATE_NOOP("fields", "Replicas (or shards, with ZeRO) that each take their own micro batch."),
-        section="parallelism",
-        minimum=1,
-        maximum=1_000_000,
-        log_scale=True,
-        applies=_many,
-    ),
-    Field(
-        "parallelism.tensor",
-        Kind.COUNT,
-        QT_TRANSLATE_NOOP("fields", "Tensor parallel"),
-        QT_TRANSLATE_NOOP("fields", "Devices that split each layer's matrices."),
-        section="parallelism",
-        minimum=1,
-        maximum=1024,
-        log_scale=True,
-        applies=_many_or_megatron_paper,
-    ),
-    Field(
-        "parallelism.pipeline",
-        Kind.COUNT,
-        QT_TRANSLATE_NOOP("fields", "Pipeline parallel"),
-        QT_TRANSLATE_NOOP("fields", "Stages that split the layers."),
-        section="parallelism",
-        minimum=1,
-        maximum=1024,
-        log_scale=True,
-        applies=_many_or_megatron_paper,
-    ),
-    Field(
-        "parallelism.virtual_pipeline",
-        Kind.COUNT,
-        QT_TRANSLATE_NOOP("fields", "Interleaved chunks"),
-        QT_TRANSLATE_NOOP(
-            "fields",
-            "Model chunks on each pipeline stage; 1 is the plain schedule, 1F1B without interleaving.",
-        ),
-        section="parallelism",
-        minimum=1,
-        maximum=1024,
-        log_scale=True,
-        advanced=True,
-        applies=_megatron_paper,
-    ),
-    Field(
-        "parallelism.context",
-        Kind.COUNT,
-        QT_TRANSLATE_NOOP("fields", "Context parallel"),
-        QT_TRANSLATE_NOOP("fields", "Devices that split each sequence."),
-        section="parallelism",
-        minimum=1,
-        maximum=1024,
-        log_scale=True,
-        applies=_many,
-    ),
-    Field(
-        "parallelism.expert",
-        Kind.COUNT,
-        QT_TRANSLATE_NOOP("fields", "Expert parallel"),
-        QT_TRANSLATE_NOOP("fields", "Devices that split the experts of a layer."),
-        section="parallelism",
-        minimum=1,
-        maximum=1024,
-        log_scale=True,
-        applies=_many,
-    ),
-    Field(
-        "parallelism.sequence",
-        Kind.FLAG,
-        QT_TRANSLATE_NOOP("fields", "Sequence parallel"),
-        QT_TRANSLATE_NOOP(
-            "fields", "Splits norms and residuals along the sequence inside a tensor parallel group."
-        ),
-        section="parallelism",
-        applies=_many_or_megatron_paper,
-    ),
-    Field(
-        "parallelism.sharding",
-        Kind.CHOICE,
-        QT_TRANSLATE_NOOP("fields", "Sharding"),
-        QT_TRANSLATE_NOOP(
-            "fields", "What data parallel replicas share out: optimizer states, gradients, weights."
-        ),
-        section="parallelism",
-        choices=(
-            Choice("none", QT_TRANSLATE_NOOP("fields", "None")),
-            Choice("zero1", QT_TRANSLATE_NOOP("fields", "ZeRO-1"), QT_TRANSLATE_NOOP("fields", "states")),
-            Choice(
-                "zero2", QT_TRANSLATE_NOOP("fields", "ZeRO-2"), QT_TRANSLATE_NOOP("fields", "and gradients")
-            ),
-            Choice(
-                "zero3",
-                QT_TRANSLATE_NOOP("fields", "ZeRO-3"),
-                QT_TRANSLATE_NOOP("fields", "FSDP, and weights"),
-            ),
-        ),
-        applies=_many,
     ),
 )
 

@@ -1,0 +1,104 @@
+"""How devices share a training step: the degrees of parallelism, and who shares out what."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from memgui.spec.fields.parallelism import library
+from memgui.spec.scenario import Scenario
+
+
+class Layout(NamedTuple):
+    """How devices share a step, as one of them sees it.
+
+    ``library`` shares out (or reduces) gradients, states and weights: ``pytorch`` (DistributedDataParallel,
+    FSDP2), ``deepspeed`` or ``megatron``.  ``bucket`` is how many gradients DeepSpeed reduces at once.
+    ``bucket_views``: gradients are views of DDP's buckets.  ``weights_on_host``: shards of weights and
+    gradients lie in the computer's memory.
+    """
+
+    data: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+    chunks: int = 1
+    context: int = 1
+    expert: int = 1
+    sequence: bool = False
+    sharding: str = "none"
+    library: str = "pytorch"
+    bucket: int = 0
+    bucket_views: bool = False
+    weights_on_host: bool = False
+
+    @property
+    def replicas(self) -> int:
+        """Ranks that would hold the same weights without sharding."""
+        return self.data * self.context
+
+    @property
+    def expert_replicas(self) -> int:
+        """Ranks that would hold the same experts without sharding."""
+        return max(1, self.replicas * self.tensor // (self.expert * self.expert_tensor))
+
+    @property
+    def expert_tensor(self) -> int:
+        """Ranks that split each expert: the tensor parallel ones, unless experts are spread over these."""
+        return self.tensor if self.replicas % self.expert == 0 else 1
+
+    @property
+    def shares_states(self) -> bool:
+        """Whether optimizer states are shared out among replicas."""
+        return self.sharding != "none"
+
+    @property
+    def shares_gradients(self) -> bool:
+        """Whether gradients are."""
+        return self.sharding in ("zero2", "zero3")
+
+    @property
+    def shares_weights(self) -> bool:
+        """Whether weights are."""
+        return self.sharding == "zero3" or (self.sharding == "zero2" and self.fsdp)
+
+    @property
+    def fsdp(self) -> bool:
+        """Whether FSDP2 gathers weights unit by unit: its shards are what the optimizer updates."""
+        return self.library == "pytorch" and self.shares_gradients
+
+    @property
+    def buckets(self) -> bool:
+        """Whether PyTorch's DDP reduces gradients, from buckets as large as they are."""
+        return self.library == "pytorch" and self.replicas > 1 and not self.shares_gradients
+
+    @property
+    def views(self) -> bool:
+        """Whether gradients are views of those buckets, and so lie still."""
+        return self.buckets and self.bucket_views
+
+
+ALONE: Final = Layout()
+"""One device, or replicas that nothing is known of."""
+
+
+def layout_of(scenario: Scenario) -> Layout:
+    """The layout of a training scenario; degrees mean nothing on a single device."""
+    split = scenario.parallelism
+    if scenario.device.count == 1:
+        return ALONE
+    bucket = split.bucket_elements
+    if bucket is None:
+        bucket = scenario.model.hidden_size**2
+    return Layout(
+        data=split.data,
+        tensor=split.tensor,
+        pipeline=split.pipeline,
+        chunks=split.virtual_pipeline if split.pipeline > 1 else 1,
+        context=split.context,
+        expert=split.expert if scenario.model.num_experts else 1,
+        sequence=split.sequence and split.tensor > 1,
+        sharding=split.sharding if split.data * split.context > 1 else "none",
+        library=library(scenario),
+        bucket=bucket,
+        bucket_views=split.gradient_as_bucket_view,
+        weights_on_host=split.offload_parameters and split.sharding == "zero3",
+    )

@@ -1,0 +1,138 @@
+"""The part of weights, gradients and states that lies on one of the ranks that share them out.
+
+All figures are of the rank that has most.  FSDP2 cuts each weight by its first dimension; DeepSpeed
+and Megatron cut what lies in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+from typing import Final
+
+from memgui.estimator.keeping import Keeping
+from memgui.estimator.layout import Layout
+from memgui.estimator.program import Program
+from memgui.estimator.state import State, state_of
+from memgui.estimator.tape import Parameter, Sizes, Tensor
+
+PERSISTENT: Final = 100_000
+"""Weights up to this many numbers DeepSpeed keeps gathered (``param_persistence_threshold``)."""
+
+REUSED: Final = 1_000_000_000
+"""Weights that are used again within so many numbers stay gathered (``max_reuse_distance``)."""
+
+Shape = tuple[int, ...]
+Listed = tuple[tuple[State, int], ...]
+
+
+def shape_of(parameter: Parameter, sizes: Sizes) -> Shape:
+    """The shape of a weight as PyTorch holds it: what it makes, what it reads; experts stacked."""
+    counts = [sizes.count((dim,)) for dim in parameter.dims]
+    if parameter.name.endswith("bias") or len(counts) == 1:
+        return (prod(counts),)
+    stacked = counts[:1] if parameter.cut == "expert" else []
+    rest = counts[len(stacked) :]
+    inputs = len(rest) - 1 if parameter.name.endswith("lora_A") else parameter.inputs
+    made, read = rest[:-inputs], rest[-inputs:]
+    return (*stacked, prod(made), prod(read)) if made else (*stacked, prod(read))
+
+
+def ranks_of(parameter: Parameter, layout: Layout) -> int:
+    """How many ranks share the weight out."""
+    return layout.expert_replicas if parameter.cut == "expert" else layout.replicas
+
+
+def shard(parameter: Parameter, count: int, layout: Layout, sizes: Sizes) -> tuple[Shape, int]:
+    """The shape of a weight's shard, and how often it lies on a rank; ``count`` layers have the weight."""
+    shape = shape_of(parameter, sizes)
+    ranks = ranks_of(parameter, layout)
+    if layout.fsdp:
+        return (-(-shape[0] // ranks), *shape[1:]), count
+    return (-(-prod(shape) * count // ranks),), 1
+
+
+def _shards(
+    parameters: Iterable[tuple[Parameter, int]], name: str, width: int, layout: Layout, sizes: Sizes
+) -> Iterator[tuple[State, int]]:
+    for parameter, count in parameters:
+        shape, often = shard(parameter, count, layout, sizes)
+        yield state_of(name, parameter, width or parameter.width, shape, prod(shape)), often
+
+
+def weight_shards(
+    kept: Iterable[tuple[Parameter | State, int]], layout: Layout, keeping: Keeping, sizes: Sizes
+) -> Listed:
+    """Shards of all weights; of those that FSDP trains, in the format that the optimizer updates."""
+    found: list[tuple[State, int]] = []
+    for thing, count in kept:
+        if isinstance(thing, State):  # packed
+            ranks = ranks_of(thing.of, layout)
+            size = -(-thing.coefficient * count // ranks)
+            found.append((state_of(thing.name, thing.of, 1, (size,), size), 1))
+            continue
+        width = 4 if layout.fsdp and keeping.master and thing.grad else 0
+        found += _shards([(thing, count)], "weight shard", width, layout, sizes)
+        if not layout.fsdp and thing.elements <= PERSISTENT:
+            found.append((state_of("weight, gathered", thing, thing.width), count))
+    return tuple(found)
+
+
+def gradient_shards(
+    trained: Iterable[tuple[Parameter, int]], layout: Layout, keeping: Keeping, sizes: Sizes
+) -> Listed:
+    """Shards of gradients: FSDP's are of the format of its weights' shards."""
+    width = keeping.gradient_width or (4 if layout.fsdp and keeping.master else 0)
+    return tuple(_shards(trained, "gradient shard", width, layout, sizes))
+
+
+def buckets(trained: Iterable[tuple[Parameter, int]], layout: Layout) -> Listed:
+    """DDP's buckets, where gradients are not views of them."""
+    if not layout.buckets or layout.views:
+        return ()
+    return tuple([(state_of("bucket", parameter, parameter.width), count) for parameter, count in trained])
+
+
+def lasting_buffers(trained: Iterable[tuple[Parameter, int]], layout: Layout) -> Listed:
+    """The bucket that DeepSpeed's stage 3 keeps from step to step."""
+    listed = list(trained)
+    if layout.library == "deepspeed" and layout.sharding == "zero3" and listed:
+        return (_bucket(listed, layout.bucket),)
+    return ()
+
+
+def backward_buffers(trained: Iterable[tuple[Parameter, int]], layout: Layout) -> Listed:
+    """What DeepSpeed allocates for a backward pass: buckets to reduce gradients from, two that take turns."""
+    listed = list(trained)
+    if layout.library != "deepspeed" or layout.sharding == "none" or not listed:
+        return ()
+    bucket, _ = _bucket(listed, layout.bucket)
+    return ((bucket, 1 if layout.sharding == "zero3" else 2),)
+
+
+def _bucket(trained: list[tuple[Parameter, int]], elements: int) -> tuple[State, int]:
+    largest = max((parameter for parameter, _ in trained), key=lambda parameter: parameter.elements)
+    return state_of("bucket", largest, largest.width, (elements,), elements), 1
+
+
+def gathered_window(program: Program, layout: Layout) -> Listed:
+    """What DeepSpeed's stage 3 has gathered while a step runs.
+
+    A layer, what is fetched ahead (nine tenths of a bucket), and what backward needs again soon: half of
+    the distance of reuse lies before the turn, half behind it.
+    """
+    if layout.library != "deepspeed" or layout.sharding != "zero3":
+        return ()
+    layers = [sum(one.elements for one in kind.parameters) for kind in program.kinds]
+    whole = sum(
+        parameter.elements * count for block, count in program.blocks() for parameter in block.tape.parameters
+    )
+    window = min(whole, REUSED // 2 + max(layers, default=0) + layout.bucket * 9 // 10)
+    parameters = [parameter for block, _ in program.blocks() for parameter in block.tape.parameters]
+    largest = max(parameters, key=lambda parameter: parameter.elements)
+    return ((state_of("weights, gathered", largest, largest.width, (window,), window), 1),)
+
+
+def sized(things: Iterable[tuple[Tensor | State, int]]) -> int:
+    """Bytes of all."""
+    return sum(thing.coefficient * count for thing, count in things)

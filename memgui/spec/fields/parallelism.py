@@ -1,0 +1,232 @@
+"""Fields of how several devices share the work."""
+
+from __future__ import annotations
+
+from memgui.spec.fields.field import Choice, Field, Kind
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+
+def many(scenario: Scenario) -> bool:
+    """Whether there is more than one device."""
+    return scenario.device.count > 1
+
+
+def _megatron_paper(scenario: Scenario) -> bool:
+    return scenario.method == "megatron_paper"
+
+
+def _many_or_megatron_paper(scenario: Scenario) -> bool:
+    return many(scenario) or _megatron_paper(scenario)
+
+
+def _training(scenario: Scenario) -> bool:
+    return many(scenario) and scenario.task == "training" and scenario.method == "detailed"
+
+
+def _staged(scenario: Scenario) -> bool:
+    return _megatron_paper(scenario) or (_training(scenario) and scenario.parallelism.pipeline > 1)
+
+
+def _experts(scenario: Scenario) -> bool:
+    return many(scenario) and scenario.model.num_experts > 0
+
+
+def library(scenario: Scenario) -> str:
+    """Who reduces gradients and shares out: as chosen, or who usually does."""
+    if scenario.parallelism.library != "auto":
+        return scenario.parallelism.library
+    if scenario.training.implementation == "megatron":
+        return "megatron"
+    shares = scenario.parallelism.sharding != "none"
+    return "deepspeed" if shares and scenario.training.precision.endswith("_master") else "pytorch"
+
+
+def _deepspeed(scenario: Scenario) -> bool:
+    sharded = scenario.parallelism.sharding != "none"
+    return _training(scenario) and sharded and library(scenario) == "deepspeed"
+
+
+def _ddp(scenario: Scenario) -> bool:
+    reduced = scenario.parallelism.sharding in ("none", "zero1")
+    return _training(scenario) and reduced and library(scenario) == "pytorch"
+
+
+def _sharded_weights(scenario: Scenario) -> bool:
+    return _training(scenario) and scenario.parallelism.sharding == "zero3"
+
+
+FIELDS: tuple[Field, ...] = (
+    Field(
+        "parallelism.data",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Data parallel"),
+        QT_TRANSLATE_NOOP("fields", "Replicas (or shards, with ZeRO) that each take their own micro batch."),
+        section="parallelism",
+        minimum=1,
+        maximum=1_000_000,
+        log_scale=True,
+        applies=many,
+    ),
+    Field(
+        "parallelism.tensor",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Tensor parallel"),
+        QT_TRANSLATE_NOOP("fields", "Devices that split each layer's matrices."),
+        section="parallelism",
+        minimum=1,
+        maximum=1024,
+        log_scale=True,
+        applies=_many_or_megatron_paper,
+    ),
+    Field(
+        "parallelism.pipeline",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Pipeline parallel"),
+        QT_TRANSLATE_NOOP("fields", "Stages that split the layers."),
+        section="parallelism",
+        minimum=1,
+        maximum=1024,
+        log_scale=True,
+        applies=_many_or_megatron_paper,
+    ),
+    Field(
+        "parallelism.virtual_pipeline",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Interleaved chunks"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Model chunks on each pipeline stage; 1 is the plain schedule, 1F1B without interleaving.",
+        ),
+        section="parallelism",
+        minimum=1,
+        maximum=1024,
+        log_scale=True,
+        advanced=True,
+        applies=_staged,
+        why_not=QT_TRANSLATE_NOOP("fields", "There is one pipeline stage."),
+    ),
+    Field(
+        "parallelism.context",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Context parallel"),
+        QT_TRANSLATE_NOOP("fields", "Devices that split each sequence."),
+        section="parallelism",
+        minimum=1,
+        maximum=1024,
+        log_scale=True,
+        applies=many,
+    ),
+    Field(
+        "parallelism.expert",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Expert parallel"),
+        QT_TRANSLATE_NOOP("fields", "Devices that split the experts of a layer."),
+        section="parallelism",
+        minimum=1,
+        maximum=1024,
+        log_scale=True,
+        applies=_experts,
+        why_not=QT_TRANSLATE_NOOP("fields", "The model has no experts, or there is one device."),
+    ),
+    Field(
+        "parallelism.sequence",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Sequence parallel"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Splits norms and residuals along the sequence inside a tensor parallel group."
+        ),
+        section="parallelism",
+        applies=_many_or_megatron_paper,
+    ),
+    Field(
+        "parallelism.sharding",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Sharding"),
+        QT_TRANSLATE_NOOP(
+            "fields", "What data parallel replicas share out: optimizer states, gradients, weights."
+        ),
+        section="parallelism",
+        choices=(
+            Choice("none", QT_TRANSLATE_NOOP("fields", "None")),
+            Choice("zero1", QT_TRANSLATE_NOOP("fields", "ZeRO-1"), QT_TRANSLATE_NOOP("fields", "states")),
+            Choice(
+                "zero2", QT_TRANSLATE_NOOP("fields", "ZeRO-2"), QT_TRANSLATE_NOOP("fields", "and gradients")
+            ),
+            Choice(
+                "zero3",
+                QT_TRANSLATE_NOOP("fields", "ZeRO-3"),
+                QT_TRANSLATE_NOOP("fields", "FSDP, and weights"),
+            ),
+        ),
+        applies=many,
+    ),
+    Field(
+        "parallelism.library",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Shared out by"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Whose code reduces gradients and shares out states and weights; each holds buffers of its own. "
+            "Usual is DeepSpeed where there are master copies, PyTorch for all else.",
+        ),
+        section="parallelism",
+        choices=(
+            Choice("auto", QT_TRANSLATE_NOOP("fields", "Usual")),
+            Choice("pytorch", "PyTorch", "DDP, FSDP2"),
+            Choice("deepspeed", "DeepSpeed"),
+            Choice("megatron", "Megatron", QT_TRANSLATE_NOOP("fields", "fp32 gradients")),
+        ),
+        advanced=True,
+        applies=_training,
+        why_not=QT_TRANSLATE_NOOP("fields", "There is one device, or nothing is trained."),
+    ),
+    Field(
+        "parallelism.bucket_elements",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "Reduce bucket"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "How many gradients DeepSpeed reduces at once (reduce_bucket_size): 500M by its own default; "
+            "Trainer's auto takes the hidden size squared.",
+        ),
+        section="parallelism",
+        unit=QT_TRANSLATE_NOOP("fields", "numbers"),
+        minimum=1,
+        maximum=10**12,
+        optional=True,
+        empty_label=QT_TRANSLATE_NOOP("fields", "hidden size squared"),
+        log_scale=True,
+        advanced=True,
+        applies=_deepspeed,
+        why_not=QT_TRANSLATE_NOOP("fields", "Only DeepSpeed's sharding reduces from such buckets."),
+    ),
+    Field(
+        "parallelism.gradient_as_bucket_view",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Gradients are bucket views"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "DDP's buckets are as large as all gradients. With this its gradients are views of them, not a "
+            "second copy, and lie still from step to step.",
+        ),
+        section="parallelism",
+        advanced=True,
+        applies=_ddp,
+        why_not=QT_TRANSLATE_NOOP("fields", "Only PyTorch's DDP has such buckets."),
+    ),
+    Field(
+        "parallelism.offload_parameters",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Shards on the CPU"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Shards of weights, gradients and states lie in the computer's memory; only what is gathered is "
+            "on the device.",
+        ),
+        section="parallelism",
+        advanced=True,
+        applies=_sharded_weights,
+        why_not=QT_TRANSLATE_NOOP("fields", "Only weights that are shared out can leave the device."),
+    ),
+)

@@ -1,0 +1,202 @@
+"""What is wrong with how several devices share the work: degrees that do not divide, what rules out what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memgui.spec.fields.optimizers import IN_BACKWARD
+from memgui.spec.fields.parallelism import library
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.scenario import Scenario
+
+SHARDINGS = {
+    "pytorch": ("none", "zero1", "zero2", "zero3"),
+    "deepspeed": ("none", "zero1", "zero2", "zero3"),
+    "megatron": ("none", "zero1"),
+}
+"""What each library shares out."""
+
+
+def layout(scenario: Scenario) -> Iterator[Issue]:
+    """Issues of the layout; none where there is one device."""
+    if scenario.device.count == 1:
+        return
+    yield from _degrees(scenario)
+    yield from _heads(scenario)
+    yield from _stages(scenario)
+    if scenario.task == "training" and scenario.method == "detailed":
+        yield from _parts(scenario)
+        yield from _sequences(scenario)
+        yield from _experts(scenario)
+        yield from _shares(scenario)
+
+
+def divisors(number: int) -> Message:
+    """That only divisors of ``number`` are allowed."""
+    found = [divisor for divisor in range(1, min(number, 4096) + 1) if number % divisor == 0]
+    return Message(
+        QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": ", ".join(map(str, found[:16]))}
+    )
+
+
+def _degrees(scenario: Scenario) -> Iterator[Issue]:
+    split, count = scenario.parallelism, scenario.device.count
+    used = split.data * split.tensor * split.pipeline * split.context
+    if used != count:
+        yield Issue(
+            "error" if used > count else "warning",
+            "degrees_and_devices",
+            (
+                "parallelism.data",
+                "parallelism.tensor",
+                "parallelism.pipeline",
+                "parallelism.context",
+                "device.count",
+            ),
+            Message(
+                QT_TRANSLATE_NOOP(
+                    "messages", "The degrees of parallelism multiply to {used}, the devices are {count}."
+                ),
+                {"used": used, "count": count},
+            ),
+        )
+
+
+def _heads(scenario: Scenario) -> Iterator[Issue]:
+    heads, tensor = scenario.model.num_attention_heads, scenario.parallelism.tensor
+    if tensor > 1 and heads % tensor:
+        yield Issue(
+            "error",
+            "heads_not_split",
+            ("parallelism.tensor", "model.num_attention_heads"),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "{heads} heads cannot be split by {degree}."),
+                {"heads": heads, "degree": tensor},
+            ),
+            divisors(heads),
+        )
+
+
+def _stages(scenario: Scenario) -> Iterator[Issue]:
+    layers, stages = scenario.model.num_hidden_layers, scenario.parallelism.pipeline
+    if stages > layers:
+        yield Issue(
+            "error",
+            "stages_without_layers",
+            ("parallelism.pipeline", "model.num_hidden_layers"),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "{layers} layers cannot be split into {stages} stages."),
+                {"layers": layers, "stages": stages},
+            ),
+        )
+
+
+def _parts(scenario: Scenario) -> Iterator[Issue]:
+    """Matrices that tensor parallel ranks cannot split evenly."""
+    model, tensor = scenario.model, scenario.parallelism.tensor
+    if tensor == 1 or model.num_attention_heads % tensor:
+        return
+    shared = model.num_key_value_heads
+    if shared and shared % tensor and tensor % shared:
+        yield _not_split("parallelism.tensor", "model.num_key_value_heads", shared, tensor)
+    dense = not model.num_experts or "dense" in model.mlp_layer_types
+    if dense and model.intermediate_size % tensor:
+        yield _not_split("parallelism.tensor", "model.intermediate_size", model.intermediate_size, tensor)
+
+
+def _sequences(scenario: Scenario) -> Iterator[Issue]:
+    split, length = scenario.parallelism, scenario.training.sequence_length
+    path = "training.sequence_length"
+    if split.context > 1 and length % split.context:
+        yield _not_split("parallelism.context", path, length, split.context)
+    ranks = split.tensor * split.context
+    if split.sequence and split.tensor > 1 and length % ranks:
+        yield _not_split("parallelism.tensor", path, length, ranks)
+    if split.sequence and split.tensor == 1:
+        text = QT_TRANSLATE_NOOP(
+            "messages", "Sequence parallel has no effect: one device has each layer's matrices."
+        )
+        yield Issue(
+            "warning",
+            "sequence_without_tensor",
+            ("parallelism.sequence", "parallelism.tensor"),
+            Message(text),
+        )
+
+
+def _experts(scenario: Scenario) -> Iterator[Issue]:
+    split, experts = scenario.parallelism, scenario.model.num_experts
+    if split.expert == 1 or not experts:
+        return
+    if experts % split.expert:
+        yield _not_split("parallelism.expert", "model.num_experts", experts, split.expert)
+    ranks = split.data * split.tensor * split.context
+    if ranks % split.expert:
+        text = QT_TRANSLATE_NOOP(
+            "messages", "Experts are spread over the ranks of a stage: {ranks} cannot be split by {degree}."
+        )
+        yield Issue(
+            "error",
+            "experts_not_spread",
+            ("parallelism.expert", "parallelism.data", "parallelism.tensor", "parallelism.context"),
+            Message(text, {"ranks": ranks, "degree": split.expert}),
+            divisors(ranks),
+        )
+
+
+def _not_split(degree: str, path: str, number: int, by: int) -> Issue:
+    return Issue(
+        "error",
+        "not_split",
+        (degree, path),
+        Message(
+            QT_TRANSLATE_NOOP("messages", "{path} = {number} cannot be split by {degree}."),
+            {"path": path, "number": number, "degree": by},
+        ),
+        divisors(number),
+    )
+
+
+def _shares(scenario: Scenario) -> Iterator[Issue]:
+    split, training = scenario.parallelism, scenario.training
+    if split.data * split.context == 1:
+        return
+    name = library(scenario)
+    if split.sharding not in SHARDINGS[name]:
+        text = QT_TRANSLATE_NOOP("messages", "{library} does not share out what {sharding} shares out.")
+        yield Issue(
+            "error",
+            "sharding_of_another_library",
+            ("parallelism.sharding", "parallelism.library"),
+            Message(text, {"library": name, "sharding": split.sharding}),
+            _allowed(SHARDINGS[name]),
+        )
+    if name != "pytorch" and training.precision == "bf16_mixed":
+        text = QT_TRANSLATE_NOOP(
+            "messages", "{library} keeps weights in bf16 beside fp32 master copies, and no autocast."
+        )
+        yield Issue(
+            "error",
+            "precision_of_another_library",
+            ("training.precision", "parallelism.library"),
+            Message(text, {"library": name}),
+            _allowed(("bf16_master", "fp16_master", "fp32")),
+        )
+    if training.optimizer in IN_BACKWARD or training.optimizer_in_backward:
+        path = "optimizer" if training.optimizer in IN_BACKWARD else "optimizer_in_backward"
+        text = QT_TRANSLATE_NOOP(
+            "messages",
+            "A step in the backward pass uses each gradient at once: it cannot wait to be reduced "
+            "over {ranks} ranks.",
+        )
+        yield Issue(
+            "error",
+            "no_gradients_to_reduce",
+            (f"training.{path}", "parallelism.data", "parallelism.context"),
+            Message(text, {"ranks": split.data * split.context}),
+            _allowed(("1",)),
+        )
+
+
+def _allowed(values: tuple[str, ...]) -> Message:
+    return Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": ", ".join(values)})
