@@ -42,12 +42,17 @@ def test_the_start_loads_nothing_that_can_wait() -> None:
         "numpy",
         "hashlib",
         "logging.handlers",
+        "memgui.document.answers",
+        "memgui.document.pins",
         "memgui.importers",
+        "memgui.gui.compare",
         "memgui.gui.help",
         "memgui.gui.model_picker",
         "memgui.gui.presets_dock",
         "memgui.gui.search_popup",
+        "memgui.gui.ways",
         "memgui.gui.why.page",
+        "memgui.planning.ways",
         "memgui.presets.logs",
     )
     assert [name for name in waiting if name in modules] == []

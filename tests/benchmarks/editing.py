@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 import time
@@ -94,6 +95,8 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
         window.resize(1280, 800)
         window.show()
         _settle(app, 0.5)
+        gc.collect()
+        gc.freeze()  # as the program does once everything stands
         document = program.context.document
         clock = Clock()
         window.installEventFilter(clock)
@@ -121,6 +124,7 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
         window.close()
         program.close()
         _settle(app, 0.1)
+        gc.unfreeze()
     timed.sort()
     return {
         "edit_to_paint_ms_p50": _at(timed, 50),
