@@ -45,6 +45,16 @@ class State(msgspec.Struct, frozen=True):
     preset: str = ""
     measured: Mapping[str, Any] = {}
     """What real runs of the set-up used, as a preset keeps it (``memgui.planning.measured.to_plain``)."""
+    shortened: Mapping[str, tuple[int, int]] = {}
+    """Lengths that the open model has no positions for, by path: what was asked, what it was cut to."""
+
+    def as_asked(self) -> Scenario:
+        """The scenario with the lengths that were cut for the open model, where nobody changed them since."""
+        scenario = self.scenario
+        for path, (asked, cut) in self.shortened.items():
+            if get(scenario, path) == cut:
+                scenario = replace(scenario, path, asked)
+        return scenario
 
 
 class _Change(QUndoCommand):
@@ -194,10 +204,18 @@ class Document(QObject):
         self.edit_many(values, text)
         self.finish_gesture()
 
-    def use_model(self, scenario: Scenario, text: str) -> None:
-        """Take a scenario with another model as one undo step called ``text``; the preset stays open."""
+    def use_model(
+        self, scenario: Scenario, text: str, shortened: Mapping[str, tuple[int, int]] | None = None
+    ) -> None:
+        """Take a scenario with another model as one undo step called ``text``; the preset stays open.
+
+        ``shortened`` are the lengths that were cut for it (:attr:`State.shortened`).
+        """
         self._finish_and_push(
-            msgspec.structs.replace(self._state, scenario=scenario, origin=scenario.model), text
+            msgspec.structs.replace(
+                self._state, scenario=scenario, origin=scenario.model, shortened=shortened or {}
+            ),
+            text,
         )
 
     def use_scenario(self, scenario: Scenario, text: str) -> None:

@@ -26,7 +26,7 @@ from memgui.presets.entries import Entry, Layer
 from memgui.presets.recent import with_recent, without_recent
 from memgui.presets.settings import Settings, SettingsStore
 from memgui.presets.store import Deleted, NameTaken, PresetChanged, PresetStore
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario, get
 
 if TYPE_CHECKING:
     from memgui.importers.quantization import Quantization
@@ -107,11 +107,17 @@ class Library(QObject):
 
     def _put(self, model: ModelSpec, quantization: Quantization | None) -> tuple[Message, ...]:
         """Put a model into the open scenario; what had to change with it."""
-        from memgui.planning.opening import starting_scenario
+        from memgui.planning.opening import LENGTHS, starting_scenario
 
-        scenario, told = starting_scenario(self._document.scenario, model, quantization)
+        asked = self._document.state.as_asked()
+        scenario, told = starting_scenario(asked, model, quantization)
+        shortened = {
+            path: (get(asked, path), get(scenario, path))
+            for path in LENGTHS
+            if get(asked, path) != get(scenario, path)
+        }
         text = QCoreApplication.translate("Library", "Model {name}").format(name=model.name)
-        self._document.use_model(scenario, text)
+        self._document.use_model(scenario, text, shortened)
         return told
 
     def use_entry(self, entry: ModelEntry) -> None:

@@ -168,6 +168,8 @@ def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message,
     )
 
 
+LENGTHS: Final = ("training.sequence_length", "inference.prompt_tokens")
+"""Fields that :func:`starting_scenario` cuts where a model has no positions for them."""
 PLAIN: Final = frozenset(("F64", "F32", "F16", "BF16"))
 """Formats that store each number by itself; GGUF's blocks do too, other packed ones do not say how many."""
 GGUF: Final = Quantization("gguf")
@@ -214,10 +216,7 @@ def starting_scenario(
     if not longest or model.position_embedding != "learned":
         return scenario, ()
     told = []
-    for path, free in (
-        ("training.sequence_length", longest),
-        ("inference.prompt_tokens", _prompt(base, longest)),
-    ):
+    for path, free in zip(LENGTHS, (longest, _prompt(base, longest)), strict=True):
         default = getattr(getattr(scenario, path.partition(".")[0]), path.partition(".")[2])
         if default > free:
             scenario = replace(scenario, path, free)

@@ -202,3 +202,16 @@ def test_settings_and_recent_files_survive(
     assert again.library.recent_files() == (str(path),)
     again.library.forget(str(path))
     assert make(paths).library.recent_files() == ()
+
+
+def test_a_length_cut_for_one_model_comes_back_with_the_next(house: House) -> None:
+    house.document.edit("training.sequence_length", 4096)
+    house.library.open_named("gpt2")
+    assert house.document.scenario.training.sequence_length == 1024
+    house.library.open_named("llama-3.1-8b")
+    assert house.document.scenario.training.sequence_length == 4096
+    house.document.undo_stack.undo()
+    assert house.document.scenario.training.sequence_length == 1024
+    house.document.edit("training.sequence_length", 512)  # chosen for this model: it stays
+    house.library.open_named("llama-3.1-8b")
+    assert house.document.scenario.training.sequence_length == 512
