@@ -74,7 +74,9 @@ class _Change(QUndoCommand):
         return 1 if self._paths else -1
 
     def mergeWith(self, other: QUndoCommand) -> bool:
-        if not isinstance(other, _Change) or (other._paths, other._gesture) != (self._paths, self._gesture):
+        if not isinstance(other, _Change) or other._gesture != self._gesture:
+            return False
+        if other._paths[0] != self._paths[0]:
             return False
         self._new = other._new
         self.setObsolete(self._new == self._old)
@@ -118,7 +120,7 @@ class Document(QObject):
         self._state = state if isinstance(state, State) else State(state, state.model)
         self._estimate = estimate
         self._gesture = 0
-        self._touched: tuple[str, ...] = ()
+        self._touched = ""
         self._last = Result(self.scenario, None)
         self._defaults_of: Scenario | None = None
         self._changed_of: State | None = None
@@ -182,15 +184,16 @@ class Document(QObject):
         self.edit_many({path: value}, QCoreApplication.translate("fields", field.label), held=held)
 
     def edit_many(self, values: Mapping[str, Any], text: str, *, held: bool = False) -> None:
-        """Set several fields as one undo step called ``text``."""
+        """Set several fields as one undo step called ``text``; the first is the one touched."""
         scenario = self.scenario
         for path, value in values.items():
             scenario = replace(scenario, path, value)
         paths = tuple(values)
+        touched = paths[0] if paths else ""
         rested = self._rest.isValid() and self._rest.elapsed() >= PAUSE_MS
-        if rested or paths != self._touched:
+        if rested or touched != self._touched:
             self.finish_gesture()
-        self._touched = paths
+        self._touched = touched
         if scenario != self.scenario:
             self._push(msgspec.structs.replace(self._state, scenario=scenario), text, paths)
         if held:

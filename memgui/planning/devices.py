@@ -98,15 +98,20 @@ def fewest_devices(
 def on_more_devices(
     scenario: Scenario, layout: tuple[Change, ...], path: str, ask: Asker, most: int = MOST
 ) -> Iterator[OnDevice]:
-    """``scenario`` on twice as many devices, four times as many, … while that can be computed."""
-    for factor in (1 << power for power in range(1, most.bit_length())):
-        count = scenario.device.count * factor
-        degree: int = get(scenario, path) * factor
-        changes = (
-            change(scenario, "device.count", count),
-            change(scenario, path, degree),
-            *(one for one in layout if one.new != one.old),
+    """``scenario`` on twice as many devices, four times as many, … while that can be computed.
+
+    Devices that stand there and share nothing yet come first: they are taken before others are asked for.
+    """
+    split = scenario.parallelism
+    used = split.data * split.tensor * split.pipeline * split.context
+    idle = max(scenario.device.count // used, 1)
+    for factor in (1 << power for power in range(idle == 1, most.bit_length())):
+        made = (
+            change(scenario, "device.count", max(scenario.device.count, used * idle * factor)),
+            change(scenario, path, get(scenario, path) * idle * factor),
+            *layout,
         )
+        changes = tuple(one for one in made if one.new != one.old)
         answer = ask(apply(scenario, changes))
         if answer.issue is not None:
             return

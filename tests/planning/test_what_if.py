@@ -203,6 +203,14 @@ def test_devices_are_added_until_the_shards_fit() -> None:
     assert (found.device.count, apply(scenario, found.changes).parallelism.data) == (4, 4)
 
 
+def test_devices_that_stand_idle_are_taken_first() -> None:
+    scenario = Scenario(model=MODEL, device=Device(name="d", memory_bytes=100, count=8))
+    ask = Asker(estimate=needing(lambda one: 350 // one.parallelism.data))
+    found = fewest_devices(scenario, (), "parallelism.data", ask)
+    assert found is not None
+    assert [(one.path, one.new) for one in found.changes] == [("parallelism.data", 8)]
+
+
 def test_differences_lead_from_one_to_the_other() -> None:
     other = replace(replace(FIRST, LENGTH, 8192), "training.optimizer", "sgd")
     changes = differences(FIRST, other)

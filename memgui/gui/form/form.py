@@ -25,6 +25,7 @@ from memgui.gui.numbers import Numbers
 from memgui.gui.search_item import Item
 from memgui.gui.texts import field_text, label
 from memgui.gui.theme import Look
+from memgui.planning.layout import together
 from memgui.spec import Device, Issue
 from memgui.spec.fields import BY_PATH, FIELDS, SECTIONS, Field, Kind
 
@@ -185,7 +186,8 @@ class Form(QWidget):
             values = {path: value, "device.name": self.tr("Custom GPU")}
             self._document.edit_many(values, label(path), held=held)
         else:
-            self._document.edit(path, value, held=held)
+            values = together(self._document.scenario, path, value)
+            self._document.edit_many(values, label(path), held=held)
 
     def _edit_at_once(self, path: str, value: Any) -> None:
         self._document.finish_gesture()
@@ -193,7 +195,7 @@ class Form(QWidget):
         self._document.finish_gesture()
 
     def _reset(self, path: str) -> None:
-        self._document.edit(path, self._document.default(path))
+        self._edited(path, self._document.default(path), held=False)
         self._document.finish_gesture()
 
     def _pick_device(self, device: Device) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from memgui.catalog import DeviceEntry
 from memgui.planning.ask import Asker, surely_fits
 from memgui.planning.changes import Change, apply, change
-from memgui.planning.devices import moved, on_more_devices, smallest_device
+from memgui.planning.devices import OnDevice, moved, on_more_devices, smallest_device
 from memgui.planning.solve import solve
 from memgui.planning.ways.costs import bits_of
 from memgui.planning.words import Said
@@ -311,16 +311,16 @@ def more_devices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
         ]
     layouts.append(("parallelism.tensor", (), QT_TRANSLATE_NOOP("ways", "{count} GPUs, tensor parallel")))
     for path, layout, template in layouts:
-        tried: list[tuple[Change, ...]] = []
+        tried: list[OnDevice] = []
         for one in on_more_devices(scenario, layout, path, means.ask, most=_MOST_DEVICES):
-            tried.append(one.changes)
+            tried.append(one)
             if one.answer.estimate is not None and surely_fits(one.answer.estimate):
                 break
         else:
             tried = tried[:1]
         if tried:
-            changes = tried[-1]
-            yield Proposal(changes, Said(template, counts={"count": changes[0].new}, context="ways"))
+            count = tried[-1].device.count
+            yield Proposal(tried[-1].changes, Said(template, counts={"count": count}, context="ways"))
 
 
 _MOST_DEVICES = 16

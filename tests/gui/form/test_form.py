@@ -102,6 +102,20 @@ def test_a_drag_is_one_step_and_a_double_click_resets(form: Form, document: Docu
     assert document.scenario.training.micro_batch_size == 1
 
 
+def test_more_devices_take_a_degree_along_in_one_step(form: Form, document: Document) -> None:
+    write(form, "device.count", "8")
+    document.settle()
+    assert document.scenario.parallelism.data == 8
+    assert not [issue for issue in document.last_result.issues if issue.code == "degrees_and_devices"]
+    form.go_to("parallelism.tensor")
+    write(form, "parallelism.tensor", "4")
+    document.settle()
+    assert (document.scenario.parallelism.data, document.scenario.device.count) == (2, 8)
+    document.undo_stack.undo()
+    document.undo_stack.undo()
+    assert (document.scenario.parallelism.data, document.scenario.device.count) == (1, 1)
+
+
 def test_fields_that_do_not_apply_are_not_shown(form: Form, document: Document) -> None:
     assert LENGTH in visible(form)
     document.edit("task", "inference")

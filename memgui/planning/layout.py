@@ -1,0 +1,51 @@
+"""How many devices there are, and the degrees of parallelism that multiply to them: edited as one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from memgui.spec import Scenario, get
+
+COUNT: Final = "device.count"
+DEGREES: Final = tuple(f"parallelism.{name}" for name in ("data", "tensor", "pipeline", "context"))
+
+
+def taking(scenario: Scenario) -> str:
+    """The degree that further devices go to where the person does not say: what people do first.
+
+    Training runs replicas; vLLM and SGLang split matrices; Transformers and llama.cpp put layers on
+    each device in turn.
+    """
+    if scenario.task == "training":
+        return "parallelism.data"
+    split = scenario.inference.engine in ("vllm", "sglang")
+    return "parallelism.tensor" if split else "parallelism.pipeline"
+
+
+def together(scenario: Scenario, path: str, value: Any) -> dict[str, Any]:
+    """``path`` set to ``value``, and what has to follow so that the degrees still multiply to the devices.
+
+    They are left alone where they did not before, and where no whole degree would do: then the
+    person is told (``memgui.spec.validate_layout``).
+    """
+    values = {path: value}
+    degrees = {one: get(scenario, one) for one in DEGREES}
+    count = scenario.device.count
+    if path not in (COUNT, *DEGREES) or math.prod(degrees.values()) != count:
+        return values
+    free = taking(scenario)
+    if path == COUNT:
+        others = math.prod(degree for one, degree in degrees.items() if one != free)
+        if value % others == 0:
+            values[free] = value // others
+        return values
+    degrees[path] = value
+    others = math.prod(degree for one, degree in degrees.items() if one != free)
+    if path != free and degrees[free] > 1 and count % others == 0:
+        values[free] = count // others  # the devices stay
+    elif path != free and degrees[free] > 1:
+        values |= {free: 1, COUNT: others}
+    else:
+        values[COUNT] = others * degrees[free]
+    return values

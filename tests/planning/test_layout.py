@@ -1,0 +1,44 @@
+"""Devices and degrees that are edited as one."""
+
+from __future__ import annotations
+
+import pytest
+
+from memgui.planning.layout import together
+from memgui.spec import Scenario, replace
+from tests.planning.fakes import MODEL
+
+
+def setup(count: int = 1, **degrees: int) -> Scenario:
+    scenario = replace(Scenario(model=MODEL), "device.count", count)
+    for name, degree in degrees.items():
+        scenario = replace(scenario, f"parallelism.{name}", degree)
+    return scenario
+
+
+@pytest.mark.parametrize(
+    ("scenario", "path", "value", "follows"),
+    [
+        (setup(), "device.count", 8, {"parallelism.data": 8}),
+        (setup(8, data=2, tensor=4), "device.count", 16, {"parallelism.data": 4}),
+        (setup(8, data=2, tensor=4), "device.count", 6, {}),  # no whole degree: the person is told
+        (setup(8, data=8), "parallelism.tensor", 4, {"parallelism.data": 2}),
+        (setup(8, data=8), "parallelism.tensor", 16, {"parallelism.data": 1, "device.count": 16}),
+        (setup(4, tensor=4), "parallelism.tensor", 8, {"device.count": 8}),
+        (setup(4, tensor=4), "parallelism.data", 2, {"device.count": 8}),
+        (setup(4), "parallelism.data", 2, {}),  # they did not fit together before
+        (setup(8, data=8), "training.micro_batch_size", 2, {}),
+    ],
+)
+def test_degrees_and_devices_stay_together(
+    scenario: Scenario, path: str, value: int, follows: dict[str, int]
+) -> None:
+    assert together(scenario, path, value) == {path: value, **follows}
+
+
+@pytest.mark.parametrize(
+    ("engine", "degree"), [("vllm", "tensor"), ("transformers", "pipeline"), ("llama.cpp", "pipeline")]
+)
+def test_serving_shares_devices_as_its_engine_does(engine: str, degree: str) -> None:
+    scenario = replace(replace(setup(), "task", "inference"), "inference.engine", engine)
+    assert together(scenario, "device.count", 2) == {"device.count": 2, f"parallelism.{degree}": 2}
