@@ -19,6 +19,7 @@ from memgui.estimator.modules.mlp import mlp
 from memgui.estimator.modules.moe import sparse
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.reach import REACHES
+from memgui.estimator.modules.short_conv import short_conv
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.model import ModelSpec, pattern_at
@@ -92,6 +93,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
     "mamba": ("Mamba", mamba),
     "mamba2": ("Mamba-2", mamba2),
     "gated_delta_net": (QT_TRANSLATE_NOOP("estimator", "gated delta net"), gated_delta_net),
+    "short_conv": (QT_TRANSLATE_NOOP("estimator", "short convolution"), short_conv),
     "attention_mamba2": (QT_TRANSLATE_NOOP("estimator", "attention beside Mamba-2"), _side_by_side),
 }
 """What may stand in ``layer_types``: its label and the module that writes it."""

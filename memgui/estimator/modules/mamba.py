@@ -48,7 +48,9 @@ def _by_token(t: Tape, c: Context, x: Tensor) -> Tensor:
     return x if c.options.one_sequence else op.clone(t, x)
 
 
-def short_convolution(t: Tape, c: Context, x: Tensor, channels: str, *, bias: bool | None = None) -> Tensor:
+def short_convolution(
+    t: Tape, c: Context, x: Tensor, channels: str, *, bias: bool | None = None, activated: bool = True
+) -> Tensor:
     """``silu(conv1d(x))``; the convolution runs over padding behind the tokens, which is cut off.
 
     Of one token it runs over those in the state before it.
@@ -62,7 +64,9 @@ def short_convolution(t: Tape, c: Context, x: Tensor, channels: str, *, bias: bo
         behind = t.tensor(x.name, ("b", channels, c.sizes.values["K"] + 1), x.width)
         x = t.record("cat", (x,), behind, (), ())
     y = convolution(t, op.cast(t, x, o.width), w, shift, "convolved", longer, viewed=True)
-    y = op.pointwise(t, "silu", piece(t, y, "convolved", (*c.rows, channels)), x.name, saves="input")
+    y = piece(t, y, "convolved", (*c.rows, channels))
+    if activated:
+        y = op.pointwise(t, "silu", y, x.name, saves="input")
     return op.cast(t, y, x.width)
 
 

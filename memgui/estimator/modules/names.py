@@ -35,6 +35,8 @@ LLAMA: dict[str, str] = {
     "delta.qkvz": "in_proj_qkvz",
     "delta.ba": "in_proj_ba",
     "delta.out": "out_proj",
+    "conv.in": "in_proj",
+    "conv.out": "out_proj",
 }
 
 BERT = {
@@ -130,6 +132,7 @@ NAMES: dict[str, dict[str, str]] = {
     "vit": BART,
     "whisper": BART,
     "roberta": BERT,
+    "lfm2": {**LLAMA, "attention.o": "out_proj", "mlp.gate": "w1", "mlp.up": "w3", "mlp.down": "w2"},
     "mpt": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "dbrx": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "opt": {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"},
