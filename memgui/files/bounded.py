@@ -23,6 +23,11 @@ Progress = Callable[[int, int], bool]
 StrPath = str | os.PathLike[str]
 
 
+EMPTY = QT_TRANSLATE_NOOP(
+    "messages", "{file} is empty: nothing was written into it, or its download broke off."
+)
+
+
 class FileFault(Exception):
     """A file that cannot be read as what it claims to be, or cannot be written.
 

@@ -12,29 +12,18 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from itertools import accumulate, islice
 from typing import Final, NoReturn
 
-from memgui.files.bounded import FileFault, StrPath, display_name, printable, read_whole
+from memgui.files.bounded import EMPTY, FileFault, StrPath, display_name, printable, read_whole
+from memgui.files.json_structure import check_structure, position
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 MAX_BYTES: Final = 4 * 2**20
 """Largest config.json that is read (bytes); the largest known real ones have some hundred thousand."""
 MAX_VALUES: Final = 100_000
 """Most values (numbers, texts, lists, objects) of one config.json."""
-MAX_DEPTH: Final = 64
-"""Deepest nesting of lists and objects."""
-MAX_DIGITS: Final = 40
-"""Longest run of digits in a number."""
 MAX_INTEGER: Final = 10**12
 """Largest number a getter gives unless told otherwise; no count of a real model comes near it."""
-
-# A stretch outside strings (group 1), then the string that ends it.  Possessive, so nothing is tried twice;
-# a string that never ends runs to the end of the data and is left for the parser to refuse.
-_RUN: Final = re.compile(rb'([^"]{0,16384}+)(?:"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))?', re.DOTALL)
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
-_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
-_STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 def load_object(
@@ -54,6 +43,8 @@ def parse_object(
 
     Raises :class:`FileFault` with the place and what is allowed.
     """
+    if not data.strip():
+        raise FileFault(name, EMPTY)
     check_structure(data, name, max_values)
     try:
         text = data.decode("utf-8-sig")
@@ -115,48 +106,6 @@ def parse_object(
             value=shown(value),
         )
     return value
-
-
-def check_structure(data: bytes, name: str, max_values: int) -> int:
-    """Refuse ``data`` for its depth, long numbers or number of values, whatever the rest of it is.
-
-    Takes little memory and time proportional to ``len(data)``, and stops at the first excess; the
-    answer is the number of colons outside strings, in valid JSON the number of keys in all objects.
-    """
-    if data.count(b'"') // 4 > max_values:  # a value has two strings at most: its key and itself
-        _refuse_values(name, max_values)
-    keys = values = depth = 0
-    tail = b""
-    for outside in _outside_strings(data):
-        keys += outside.count(b":")
-        values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
-        if values > max_values:
-            _refuse_values(name, max_values)
-        levels = list(
-            accumulate(map(_STEP.__getitem__, outside.translate(None, _NOT_BRACKETS)), initial=depth)
-        )
-        depth = levels[-1]
-        if max(levels) > MAX_DEPTH:
-            raise FileFault(
-                name,
-                QT_TRANSLATE_NOOP("messages", "{file} is nested more than {limit} levels deep."),
-                limit=MAX_DEPTH,
-            )
-        if _LONG_NUMBER.search(tail + outside):
-            line, column = _position(data, _LONG_NUMBER)
-            raise FileFault(
-                name,
-                QT_TRANSLATE_NOOP(
-                    "messages",
-                    "{file}: the number at line {line}, column {column} is longer than {limit} digits.",
-                ),
-                where=f"{line}:{column}",
-                line=line,
-                column=column,
-                limit=MAX_DIGITS,
-            )
-        tail = (tail + outside)[-MAX_DIGITS:]
-    return keys
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -360,35 +309,8 @@ class JsonObject:
         raise FileFault(self.name, template, where, value=shown(value), **args)
 
 
-def _outside_strings(data: bytes) -> Iterator[bytes]:
-    """What stands outside the strings of ``data``, a piece at a time."""
-    runs = _RUN.finditer(data)
-    while batch := [run[1] for run in islice(runs, 256)]:
-        yield b"".join(batch)
-
-
-def _refuse_values(name: str, limit: int) -> NoReturn:
-    raise FileFault(
-        name,
-        QT_TRANSLATE_NOOP(
-            "messages", "{file} holds more than {limit} values, which no file of its kind does."
-        ),
-        limit=limit,
-    )
-
-
-def _position(data: bytes, pattern: re.Pattern[bytes]) -> tuple[int, int]:
-    """Line and column, from 1, of the first match of ``pattern`` outside strings (1, 1 if there is none)."""
-    for run in _RUN.finditer(data):
-        if found := pattern.search(data, run.start(1), run.end(1)):
-            before = data[: found.start()]
-            column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-            return before.count(b"\n") + 1, column
-    return 1, 1
-
-
 def _refuse_number(name: str, data: bytes, word: str) -> NoReturn:
-    line, column = _position(data, re.compile(re.escape(word.encode())))
+    line, column = position(data, re.compile(re.escape(word.encode())))
     raise FileFault(
         name,
         QT_TRANSLATE_NOOP(

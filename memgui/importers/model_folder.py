@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from memgui.files.bounded import (
+    EMPTY,
     FileFault,
     Progress,
     StrPath,
@@ -170,6 +171,8 @@ def _file_kind(path: Path) -> Kind:
         start = file.read(0, min(size, _PEEK))
     name = display_name(path)
     lower = path.name.lower()
+    if not size:
+        raise FileFault(name, EMPTY)
     if start.startswith(b"version https://git-lfs"):
         raise FileFault(
             name,

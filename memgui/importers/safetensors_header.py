@@ -8,7 +8,8 @@ the file's size belongs to another file or to half of one.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, NamedTuple
+from functools import lru_cache
+from typing import Annotated, Final, NamedTuple, NoReturn
 
 import msgspec
 
@@ -19,7 +20,8 @@ from memgui.files.bounded import (
     open_bounded,
     printable,
 )
-from memgui.files.strict_json import check_structure, parse_object, shown
+from memgui.files.json_structure import check_structure
+from memgui.files.strict_json import parse_object, shown
 from memgui.importers.tensors import SAFETENSORS_DTYPES, TensorInfo, product
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -31,15 +33,29 @@ MAX_VALUES: Final = 1_000_000
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+class _Entry(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     dtype: str
     shape: Annotated[tuple[_Count, ...], msgspec.Meta(max_length=64)]
     data_offsets: tuple[_Count, _Count]
 
 
-_HEADER = msgspec.json.Decoder(dict[str, msgspec.Raw])
+class _Lenient(msgspec.Struct, gc=False):
+    """An entry, or the block of metadata, of which these keys are no entry's: one decoder for the whole."""
+
+    dtype: str = ""
+    shape: Annotated[tuple[_Count, ...], msgspec.Meta(max_length=64)] = ()
+    data_offsets: tuple[_Count, _Count] = (1, 0)
+
+
+class _Metadata(msgspec.Struct):
+    texts: dict[str, str] = msgspec.field(default_factory=dict, name="__metadata__")
+
+
+_HEADER = msgspec.json.Decoder(dict[str, _Lenient])
+_METADATA = msgspec.json.Decoder(_Metadata)
+_RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ENTRY = msgspec.json.Decoder(_Entry)
-_METADATA = msgspec.json.Decoder(dict[str, str])
+_TEXTS = msgspec.json.Decoder(dict[str, str])
 
 
 class Part(NamedTuple):
@@ -94,55 +110,71 @@ def read_part(path: StrPath) -> Part:
 def _parse_header(header: bytes, file: BoundedFile) -> Part:
     keys = check_structure(header, file.name, MAX_VALUES)
     try:
-        raw = _HEADER.decode(header)
+        entries = _HEADER.decode(header)
+        metadata = _METADATA.decode(header).texts
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        parse_object(header, file.name, MAX_VALUES)  # says where, in most cases
-        raise FileFault(
-            file.name,
-            QT_TRANSLATE_NOOP("messages", "{file} has a header that is not valid JSON: {reason}."),
-            reason=printable(str(error)),
-        ) from None
-    metadata: dict[str, str] = {}
-    if "__metadata__" in raw:
-        block = raw.pop("__metadata__")
-        try:
-            metadata = _METADATA.decode(block)
-        except (msgspec.MsgspecError, ValueError):
-            raise FileFault(
-                file.name,
-                QT_TRANSLATE_NOOP("messages", "{file}: {where} is {value}; an object of texts is allowed."),
-                where="__metadata__",
-                value=_excerpt(block),
-            ) from None
+        _refuse_header(header, file.name, str(error))
+    if entries.pop("__metadata__", None) is not None:
         keys -= 1 + len(metadata)
-    if keys != len(raw) * 4:  # one for the tensor, three within: anything else is a key said twice
-        parse_object(header, file.name, MAX_VALUES)
+    if keys != len(entries) * 4:  # one for the tensor, three within
+        _refuse_header(header, file.name, "")
     spans = []
     tensors = []
-    for name, entry in raw.items():
-        tensor, span = _tensor(name, entry, file.name)
-        tensors.append(tensor)
-        spans.append((*span, name))
+    for name, entry in entries.items():
+        begin, end = entry.data_offsets
+        if end - begin != _bytes(entry.dtype, entry.shape):
+            _refuse_tensor(header, name, entry, file.name)
+        tensors.append(TensorInfo(name, entry.shape, entry.dtype, end - begin))
+        spans.append((begin, end, name))
     _check_layout(spans, len(header), file)
     return Part(tensors, metadata)
 
 
-def _tensor(name: str, raw: msgspec.Raw, file_name: str) -> tuple[TensorInfo, tuple[int, int]]:
+@lru_cache(1024)
+def _bytes(dtype: str, shape: tuple[int, ...]) -> int | None:
+    """What a tensor takes, ``None`` where it cannot be stored so; many tensors share few shapes."""
+    packing = SAFETENSORS_DTYPES.get(dtype)
+    elements = product(shape)
+    if packing is None or elements is None or elements % packing.block:
+        return None
+    return elements // packing.block * packing.block_bytes
+
+
+def _refuse_header(header: bytes, file_name: str, reason: str) -> NoReturn:
+    """Say which key of a header is not what the format allows, or stands twice."""
+    parse_object(header, file_name, MAX_VALUES)  # says where it is no JSON, and which key is said twice
     try:
-        entry = _ENTRY.decode(raw)
+        raw = _RAW.decode(header)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        reason, raw = str(error), {}
+    for name, value in raw.items():
+        try:
+            (_TEXTS if name == "__metadata__" else _ENTRY).decode(value)
+        except (msgspec.MsgspecError, ValueError):
+            template = (
+                QT_TRANSLATE_NOOP("messages", "{file}: {where} is {value}; an object of texts is allowed.")
+                if name == "__metadata__"
+                else QT_TRANSLATE_NOOP(
+                    "messages",
+                    "{file}: tensor {where} is {value}; allowed are a dtype (text), a shape (whole numbers "
+                    "from 0) and data_offsets (begin and end).",
+                )
+            )
+            raise FileFault(file_name, template, where=printable(name), value=_excerpt(value)) from None
+    raise FileFault(
+        file_name,
+        QT_TRANSLATE_NOOP("messages", "{file} has a header that is not valid JSON: {reason}."),
+        reason=printable(reason),
+    )
+
+
+def _refuse_tensor(header: bytes, name: str, entry: _Lenient, file_name: str) -> NoReturn:
+    """Say what is wrong with a tensor whose number format, shape and stretch do not go together."""
+    try:
+        _ENTRY.decode(_RAW.decode(header)[name])
     except (msgspec.MsgspecError, ValueError):
-        raise FileFault(
-            file_name,
-            QT_TRANSLATE_NOOP(
-                "messages",
-                "{file}: tensor {where} is {value}; allowed are a dtype (text), a shape (whole numbers "
-                "from 0) and data_offsets (begin and end).",
-            ),
-            where=printable(name),
-            value=_excerpt(raw),
-        ) from None
-    packing = SAFETENSORS_DTYPES.get(entry.dtype)
-    if packing is None:
+        _refuse_header(header, file_name, "")
+    if entry.dtype not in SAFETENSORS_DTYPES:
         raise FileFault(
             file_name,
             QT_TRANSLATE_NOOP(
@@ -152,26 +184,18 @@ def _tensor(name: str, raw: msgspec.Raw, file_name: str) -> tuple[TensorInfo, tu
             value=shown(entry.dtype),
             allowed=", ".join(SAFETENSORS_DTYPES),
         )
-    elements = product(entry.shape)
-    begin, end = entry.data_offsets
-    if (
-        elements is None
-        or elements % packing.block
-        or end - begin != elements // packing.block * packing.block_bytes
-    ):
-        raise FileFault(
-            file_name,
-            QT_TRANSLATE_NOOP(
-                "messages",
-                "{file}: tensor {where} of shape {shape} in {dtype} cannot take bytes {begin} to {end}.",
-            ),
-            where=printable(name),
-            shape=shown(entry.shape),
-            dtype=entry.dtype,
-            begin=begin,
-            end=end,
-        )
-    return TensorInfo(name, entry.shape, entry.dtype, end - begin), (begin, end)
+    raise FileFault(
+        file_name,
+        QT_TRANSLATE_NOOP(
+            "messages",
+            "{file}: tensor {where} of shape {shape} in {dtype} cannot take bytes {begin} to {end}.",
+        ),
+        where=printable(name),
+        shape=shown(entry.shape),
+        dtype=entry.dtype,
+        begin=entry.data_offsets[0],
+        end=entry.data_offsets[1],
+    )
 
 
 def _check_layout(spans: list[tuple[int, int, str]], header_bytes: int, file: BoundedFile) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from memgui.files.bounded import (
     read_whole,
     report,
 )
+from memgui.files.json_structure import check_structure
 from memgui.files.strict_json import JsonObject, parse_object
 from memgui.importers.safetensors_header import MAX_VALUES, read_part
 from memgui.importers.tensors import TensorInfo, TensorTable
@@ -40,21 +42,10 @@ def read_index(path: StrPath, progress: Progress | None = None) -> TensorTable:
     there at all.
     """
     name = display_name(path)
-    index = JsonObject(parse_object(read_whole(path, MAX_INDEX_BYTES), name, MAX_VALUES), name)
+    index = JsonObject(_parse_index(read_whole(path, MAX_INDEX_BYTES), name), name)
     weight_map = index.child("weight_map")
-    placed: dict[str, int] = {}
-    for tensor in weight_map:
-        shard = weight_map.value[tensor]
-        if not isinstance(shard, str) or not (shard in placed or _is_plain_name(shard)):
-            weight_map.refuse(
-                tensor,
-                QT_TRANSLATE_NOOP(
-                    "messages",
-                    "{file}: {where} lies in {value}; only a .safetensors file beside the index is allowed.",
-                ),
-            )
-        placed[shard] = placed.get(shard, 0) + 1
-    if not placed or len(placed) > MAX_SHARDS:
+    placed = _shards(weight_map)
+    if not 1 <= len(placed) <= MAX_SHARDS:
         index.refuse(
             "weight_map",
             QT_TRANSLATE_NOOP(
@@ -66,6 +57,43 @@ def read_index(path: StrPath, progress: Progress | None = None) -> TensorTable:
     folder = Path(path).parent
     table = read_files([folder / shard for shard in sorted(placed)], progress)
     return msgspec.structs.replace(table, notes=table.notes + _compare(index, table))
+
+
+class _Index(msgspec.Struct):
+    """An index of the usual kind: nothing in it but these, flat."""
+
+    weight_map: dict[str, str]
+    metadata: dict[str, str | int | float | bool | None]
+
+
+_INDEX = msgspec.json.Decoder(_Index)
+
+
+def _parse_index(data: bytes, name: str) -> dict[str, object]:
+    """The object that an index is; one of the usual kind needs no more than a third of the time."""
+    keys = check_structure(data, name, MAX_VALUES)
+    with suppress(msgspec.MsgspecError, ValueError, RecursionError):
+        index = _INDEX.decode(data)
+        if keys == 2 + len(index.weight_map) + len(index.metadata):  # nothing else, and nothing twice
+            return {"weight_map": index.weight_map, "metadata": index.metadata}
+    return parse_object(data, name, MAX_VALUES)
+
+
+def _shards(weight_map: JsonObject) -> set[str]:
+    """The files that an index names, each of which must lie beside it."""
+    stated = weight_map.value
+    texts = {shard for shard in stated.values() if isinstance(shard, str)}
+    beside = {shard for shard in texts if _is_plain_name(shard)}
+    wrong = (key for key, shard in stated.items() if not isinstance(shard, str) or shard not in beside)
+    for key in wrong:
+        weight_map.refuse(
+            key,
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{file}: {where} lies in {value}; only a .safetensors file beside the index is allowed.",
+            ),
+        )
+    return beside
 
 
 def read_files(paths: Iterable[Path], progress: Progress | None = None) -> TensorTable:
@@ -89,18 +117,18 @@ def read_files(paths: Iterable[Path], progress: Progress | None = None) -> Tenso
                 raise
             missing.append(display_name(path))
             continue
-        for tensor in part.tensors:
-            first = owner.setdefault(tensor.name, path)
-            if first is not path:
-                raise FileFault(
-                    display_name(path),
-                    QT_TRANSLATE_NOOP(
-                        "messages",
-                        "{file} holds the tensor {where}, which {other} holds too; only once is allowed.",
-                    ),
-                    where=printable(tensor.name),
-                    other=display_name(first),
-                )
+        held = {tensor.name: path for tensor in part.tensors}
+        for name in sorted(owner.keys() & held.keys()):
+            raise FileFault(
+                display_name(path),
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "{file} holds the tensor {where}, which {other} holds too; only once is allowed.",
+                ),
+                where=printable(name),
+                other=display_name(owner[name]),
+            )
+        owner |= held
         tensors += part.tensors
         metadata.update(part.metadata)
         sources.append(os.fspath(path))
@@ -187,13 +215,13 @@ def _compare(index: JsonObject, table: TensorTable) -> tuple[Message, ...]:
     weight_map = index.child("weight_map").value
     found = {tensor.name for tensor in table.tensors}
     absent = set(table.missing)
-    lacking = [name for name, shard in weight_map.items() if name not in found and shard not in absent]
+    lacking = sorted(name for name in weight_map.keys() - found if weight_map[name] not in absent)
     if lacking:
         template = QT_TRANSLATE_NOOP(
             "messages", "{file} lists {count} tensors that no shard holds (first: {where})."
         )
         notes.append(_note(index.name, template, lacking))
-    unlisted = [name for name in found if name not in weight_map]
+    unlisted = found - weight_map.keys()
     if unlisted:
         template = QT_TRANSLATE_NOOP(
             "messages",

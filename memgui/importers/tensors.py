@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import msgspec
@@ -163,12 +164,6 @@ class TensorTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def product(shape: tuple[int, ...]) -> int | None:
-    """Elements of ``shape``, or ``None`` where a size is negative or the product beyond bounds."""
-    elements = 1
-    for size in shape:
-        if size < 0:
-            return None
-        elements *= size
-        if elements > MAX_ELEMENTS:
-            return None
-    return elements
+    """Elements of ``shape`` (sizes from 0), or ``None`` where there are more than can be indexed."""
+    elements = math.prod(shape)
+    return elements if elements <= MAX_ELEMENTS else None

@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgui.files.bounded import FileFault
+from memgui.files.json_structure import MAX_DEPTH, MAX_DIGITS, check_structure
 from memgui.files.strict_json import (
-    MAX_DEPTH,
-    MAX_DIGITS,
     MAX_INTEGER,
     JsonObject,
-    check_structure,
     load_object,
     parse_object,
     shown,
@@ -41,7 +39,8 @@ def test_an_object_is_read_as_it_stands(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"", "line 1, column 1"),
+        (b"", "is empty"),
+        (b" \n\t", "is empty"),
         (b"{", "line 1, column 2"),
         (b'{"a": 1,}', "line 1, column"),
         (b'{"a" 1}', "Expecting ':' delimiter"),

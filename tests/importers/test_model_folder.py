@@ -50,9 +50,7 @@ def refused(path: Path) -> str:
         ("Mine.MEMGUI.JSON", b"{}", Kind.PRESET),
         ("renamed.json", b'{"format" : "memgui preset"}', Kind.PRESET),
         ("model.safetensors", framed(b"{}"), Kind.SAFETENSORS),
-        ("model.safetensors", b"", Kind.SAFETENSORS),
         ("renamed.bin", framed(b"{}"), Kind.SAFETENSORS),
-        ("model.gguf", b"", Kind.GGUF),
         ("sha256-ab", gguf(), Kind.GGUF),
     ],
 )
@@ -79,7 +77,10 @@ def test_weights_are_described_by_the_config_beside_them(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.json", b"", "is nothing that can be opened; a config.json"),
+        ("a.json", b"", "is empty: nothing was written into it"),
+        ("model.safetensors", b"", "is empty"),
+        ("model.gguf", b"", "is empty"),
+        ("mine.memgui.json", b"", "is empty"),
         ("a.json", b"[]", "is nothing that can be opened"),
         ("a.txt", b"hello", "is nothing that can be opened"),
         (

@@ -229,6 +229,8 @@ def recurrent_gemma(c: Config) -> Fields:
         "intermediate_size": fields["intermediate_size"] // 2,
         "sliding_window": c.count("attention_window_size"),
         "norm": "gemma_rms_norm",
+        "embedding_scaling": "normalizer",
+        "rotary_in_layer": True,
         "mlp_bias": True,
         "attention_output_bias": True,
         "final_logit_softcapping": c.number_or_none("logits_soft_cap"),
