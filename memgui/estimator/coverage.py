@@ -105,8 +105,9 @@ def require_covered_run(scenario: Scenario) -> None:
     """Raise :class:`NotCovered` where the run has something that is not modelled."""
     split = scenario.parallelism
     if split != _ALONE:
+        spread = () if scenario.task == "training" else ("tensor", "pipeline")
         for name in ("tensor", "pipeline", "context", "expert"):
-            if getattr(split, name) > 1:
+            if getattr(split, name) > 1 and name not in spread:
                 raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name)))
         if split.sharding != "none" and split.data > 1 and scenario.task != "training":
             raise NotCovered(_not_yet("parallelism.sharding", split.sharding))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
+
+import msgspec
 
 from memgui import __version__
 from memgui.estimator.account import account
@@ -25,8 +27,20 @@ from memgui.estimator.overhead import (
     fragmentation,
 )
 from memgui.estimator.program import compiled
-from memgui.estimator.result import COMPONENTS, Derivation, Estimate, Node, Parameters, Rank, Symbol, Verdict
+from memgui.estimator.quantisation import scheme_of
+from memgui.estimator.result import (
+    COMPONENTS,
+    Derivation,
+    Estimate,
+    Moment,
+    Node,
+    Parameters,
+    Rank,
+    Symbol,
+    Verdict,
+)
 from memgui.estimator.run import Found, Run
+from memgui.estimator.stages import is_spread, narrowed, placed, rank_of, require_spreadable
 from memgui.estimator.training import TrainingRun
 from memgui.estimator.verdict import verdict
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
@@ -53,6 +67,8 @@ def estimate(scenario: Scenario) -> Estimate:
             return estimate_by_method(scenario, parameters(scenario))
         if scenario.task == "inference" and scenario.inference.engine in ENGINES:
             return ENGINES[scenario.inference.engine](scenario)
+        if is_spread(scenario):
+            return _spread(scenario)
         return _Assembly(scenario, run_of(scenario)).estimate()
     except NotCovered as fault:
         return unknown(scenario, fault.message)
@@ -91,10 +107,34 @@ def run_of(scenario: Scenario, *, whole: bool = True) -> Run:
     ``whole``: what kernels allocate themselves counts; a tracer of tensors does not see it.
     """
     require_covered_run(scenario)
+    if is_spread(scenario):
+        return max(_runs(scenario), key=lambda run: _Assembly(scenario, run).peak.bytes)
     program = compiled(scenario.model, options(scenario))
     if scenario.task == "training":
         return TrainingRun(scenario, program, whole=whole)
     return InferenceRun(scenario, program)
+
+
+def _runs(scenario: Scenario) -> list[InferenceRun]:
+    """What each device runs of a model that Transformers spreads; of alike ranks the first."""
+    require_covered_run(scenario)
+    require_spreadable(scenario)
+    narrow = narrowed(scenario)
+    program = compiled(narrow.model, options(narrow))
+    if scenario.parallelism.tensor > 1:
+        return [InferenceRun(narrow, program, rank_of(narrow))]
+    return [
+        InferenceRun(scenario, program, share) for share in placed(scenario, program, scheme_of(scenario))
+    ]
+
+
+def _spread(scenario: Scenario) -> Estimate:
+    """The estimate of the fullest device, with every device's peak; devices do not run at once."""
+    devices = [_Assembly(scenario, run) for run in _runs(scenario)]
+    worst = max(devices, key=lambda device: device.peak.bytes)
+    peaks = [device.peak.bytes for device in devices] * scenario.parallelism.tensor
+    ranks = tuple(Rank(str(index), peak) for index, peak in enumerate(peaks))
+    return msgspec.structs.replace(worst.estimate(), ranks=ranks, parameters=parameters(scenario))
 
 
 class _Assembly:
@@ -122,18 +162,28 @@ class _Assembly:
         counted = amount.excess + self.workspace + amount.components.get("overhead", 0)
         return Beside(counted + self.fragmentation(amount).usual + self.context.usual, counted)
 
+    @cached_property
+    def found(self) -> Found:
+        """The run's peak."""
+        return self.run.peak()
+
+    @cached_property
+    def peak(self) -> Moment:
+        """The moment of it."""
+        found = self.found
+        whole = found.base.plus(found.amount)
+        return moment(
+            found.key, found.stage, found.template, whole, self.overhead, found.layer, found.operator
+        )
+
     def estimate(self) -> Estimate:
-        scenario, run = self.scenario, self.run
-        found = run.peak()
+        scenario, run, found, peak = self.scenario, self.run, self.found, self.peak
         whole = found.base.plus(found.amount)
         allocated = self.allocated(whole)
         loose = self.fragmentation(whole)
         low = allocated + loose.low + self.context.low
         high = allocated + loose.high + self.context.high + run.doubt(found)
         components = (*self._components(found, whole), self._overhead(whole, loose))
-        peak = moment(
-            found.key, found.stage, found.template, whole, self.overhead, found.layer, found.operator
-        )
         return Estimate(
             scenario=scenario,
             method="detailed",
@@ -154,7 +204,7 @@ class _Assembly:
         )
 
     def _components(self, found: Found, whole: Amount) -> tuple[Node, ...]:
-        breakdown = Breakdown(self.scenario, self.run.program_of(found), self.run.values_of(found))
+        breakdown = Breakdown(self.run.scenario, self.run.program_of(found), self.run.values_of(found))
 
         def listed(key: str) -> list[Listed]:
             own: list[Listed] = list(self.run.held(found).get(key, ()))

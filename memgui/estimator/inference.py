@@ -20,13 +20,15 @@ from itertools import islice
 import msgspec
 
 from memgui.estimator.account import account
-from memgui.estimator.measure import Bytes, Contents, Pile
+from memgui.estimator.measure import Bytes, Contents, N, Pile
 from memgui.estimator.moments import LOAD, SERVING, Amount, Overhead, amount_of, moment
 from memgui.estimator.overhead import BLOCK, block_bytes
+from memgui.estimator.points import Point
 from memgui.estimator.program import Program, compiled
-from memgui.estimator.quantisation import matrix, scheme_of
+from memgui.estimator.quantisation import WHOLE, Share, matrix, scheme_of
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
+from memgui.estimator.stages import cached, on_stage, points
 from memgui.estimator.symbols import INFERENCE
 from memgui.estimator.tape import Tensor
 from memgui.estimator.training import highest
@@ -79,13 +81,19 @@ def _inputs(program: Program) -> list[Tensor]:
 
 
 class InferenceRun(Run):
-    """A serving scenario's programs (prompt and decoding) with its workload put in."""
+    """A serving scenario's programs (prompt and decoding) with its workload put in.
 
-    def __init__(self, scenario: Scenario, program: Program) -> None:
+    ``share``: what one of several devices has of the model, and so runs.
+    """
+
+    def __init__(self, scenario: Scenario, program: Program, share: Share = WHOLE) -> None:
         self.scenario = scenario
         self.program = program
+        self.share = share
         scheme = scheme_of(scenario)
         self.account = account(program, scheme=scheme)
+        if share is not WHOLE:
+            self.account = on_stage(self.account, program, scheme, share)
         self.prefill = Pass("prefill", scenario, program)
         self.numbers = self.prefill.numbers
         self.values = self.numbers.values
@@ -97,7 +105,7 @@ class InferenceRun(Run):
             self.passes.append(Pass("decode", scenario, self._decoding()))
         self.weight_excess = self.account.weight_excess
         if inference.engine == "transformers" and inference.transformers_version == CARVED:
-            self.weight_excess = _carved(program, scheme)
+            self.weight_excess = _carved(program, scheme, share)
 
     def _first_token(self) -> Pass:
         """The first token's pass, with the prompt's logits still there."""
@@ -115,11 +123,21 @@ class InferenceRun(Run):
     def inputs_and_weights(self, part: Pass) -> Amount:
         """What lies still during a pass, the cache apart."""
         a = self.account
-        sizes = part.input_sizes
+        sizes = part.input_sizes if self.share.stem else ()
         return Amount(
             {"weights": a.weight_bytes, "activations": sum(sizes)},
             self.weight_excess + sum(block_bytes(size) - size for size in sizes),
         )
+
+    def cache(self, walk: Walk[N], *, before: bool = False) -> N:
+        """What the caches hold here after a pass, or ``before`` it."""
+        if self.share is WHOLE:
+            return walk.cache(before=before)
+        return cached(walk, self.share, before=before)
+
+    def forward(self, walk: Walk[N]) -> Iterator[Point[N]]:
+        """The points of a pass here."""
+        return walk.forward() if self.share is WHOLE else points(walk, self.share)
 
     def persistent(self) -> int:
         if self.program.options.ahead:
@@ -159,22 +177,27 @@ class InferenceRun(Run):
     def peak(self) -> Found:
         best: tuple[int, Pass, int, int] | None = None
         for part in self.passes:
-            rest = part.walk.cache(before=True) + sum(part.input_sizes)
-            for index, point in enumerate(part.walk.forward()):
+            rest = self.cache(part.walk, before=True) + (sum(part.input_sizes) if self.share.stem else 0)
+            for index, point in enumerate(self.forward(part.walk)):
                 most, offset = highest(point)
                 if best is None or most + rest > best[0]:
                     best = (most + rest, part, index, offset)
-        assert best is not None
+        if best is None:  # a device without layers
+            return self._idle()
         _, part, at, offset = best
         return self._found(part, at, offset)
 
+    def _idle(self) -> Found:
+        base = self.inputs_and_weights(self.prefill)
+        return Found("load", "load", LOAD, base, Amount({}, 0), dict, -1, "")
+
     def _found(self, part: Pass, at: int, offset: int) -> Found:
         walk = part.contents()
-        point = next(islice(walk.forward(), at, None))
+        point = next(islice(self.forward(walk), at, None))
         pile = point.amount()
         if offset:
             pile = walk.m.add(pile, point.slope(), offset)
-        pile = walk.m.add(pile, walk.cache(before=True))
+        pile = walk.m.add(pile, self.cache(walk, before=True))
         stage = f"{part.name}.{STAGES.get(point.key, point.key)}"
         layer = point.start + offset if point.start >= 0 else -1
         base = self.inputs_and_weights(part)
@@ -191,7 +214,7 @@ class InferenceRun(Run):
 
     def _part(self, found: Found) -> Pass:
         name = found.stage.partition(".")[0]
-        return next(part for part in self.passes if part.name == name)
+        return next((part for part in self.passes if part.name == name), self.prefill)
 
     def values_of(self, found: Found) -> Sequence[int]:
         return self._part(found).numbers.values
@@ -204,7 +227,7 @@ class InferenceRun(Run):
         part = self._part(found)
         return {
             "weights": [*a.weights, *a.buffers],
-            "activations": [(tensor, 1) for tensor in part.inputs],
+            "activations": [(tensor, 1) for tensor in part.inputs if self.share.stem],
         }
 
     def moments(self, overhead: Overhead) -> Iterator[Moment]:
@@ -214,8 +237,8 @@ class InferenceRun(Run):
         for part in self.passes:
             walk = part.contents()
             before = self.inputs_and_weights(part)
-            base = before.plus(amount_of(walk.cache(before=True), part.tensors))
-            for point in walk.forward():
+            base = before.plus(amount_of(self.cache(walk, before=True), part.tensors))
+            for point in self.forward(walk):
                 amount = base.plus(amount_of(point.amount(), part.tensors))
                 slope = amount_of(point.slope(), part.tensors) if point.count > 1 else Amount({}, 0)
                 operator = operator_at(part.numbers, point.place())
@@ -226,7 +249,7 @@ class InferenceRun(Run):
                     yield moment(
                         key, stage, SERVING[stage], amount.plus(slope, offset), overhead, layer, operator
                     )
-            after = before.plus(amount_of(walk.cache(), part.tensors))
+            after = before.plus(amount_of(self.cache(walk), part.tensors))
             stage = f"after_{part.name}"
             yield moment(stage, stage, SERVING[stage], after, overhead)
 
@@ -237,9 +260,11 @@ def _generating(scenario: Scenario, tokens: int) -> Scenario:
 
 
 @lru_cache(maxsize=64)
-def _carved(program: Program, scheme: WeightScheme | None) -> int:
+def _carved(program: Program, scheme: WeightScheme | None, share: Share) -> int:
     """What blocks of whole 512 bytes add to the weights."""
     held = account(program, scheme=scheme)
+    if share is not WHOLE:
+        held = on_stage(held, program, scheme, share)
     return sum(-thing.coefficient % BLOCK * count for thing, count in (*held.weights, *held.buffers))
 
 

@@ -95,6 +95,15 @@ class Point(Generic[N]):
         self._live = live
         self._inside = inside
 
+    @property
+    def live(self) -> N:
+        """What is alive before the first point."""
+        return self._live
+
+    def with_live(self, live: N, start: int, count: int) -> Point[N]:
+        """``count`` points like this from layer ``start`` on, with ``live`` before them."""
+        return Point(self.key, self._walk, live, self._inside, start, count, self.step)
+
     def amount(self) -> N:
         """What is alive at the first point, in the order of the walk."""
         return self._walk.amount(self._live, self._inside)

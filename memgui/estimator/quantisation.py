@@ -91,7 +91,7 @@ class Share(NamedTuple):
     ``tensor`` and ``expert`` are degrees of parallelism; layers from ``start`` to before ``stop``
     (``None``: to the last) are here, of those before ``experts_from`` without their experts.
     ``fill_vocabulary``: embeddings have whole 64 rows; ``fill_experts``: what experts read has a width
-    that is a multiple of this.
+    that is a multiple of this.  ``split_parts``: the parts that are split, where it is not every one.
     """
 
     tensor: int = 1
@@ -103,6 +103,12 @@ class Share(NamedTuple):
     experts_from: int = 0
     fill_vocabulary: bool = False
     fill_experts: int = 1
+    split_parts: tuple[str, ...] = ()
+
+    def cuts(self, part: str) -> bool:
+        """Whether weights of ``part`` may be other than whole here."""
+        split = self.tensor > 1 or self.expert > 1 or self.fill_vocabulary
+        return split and (not self.split_parts or part in self.split_parts)
 
     def has(self, parameter: Parameter, layer: int) -> bool:
         """Whether a weight of a layer lies here."""
@@ -118,6 +124,14 @@ class Share(NamedTuple):
 WHOLE = Share()
 
 
+def plain(scheme: WeightScheme | None) -> WeightScheme:
+    """``scheme``; where there is none, that of weights as the program has them."""
+    return AS_THEY_ARE if scheme is None else scheme
+
+
+AS_THEY_ARE = WeightScheme("as_they_are", "", base="")
+
+
 @lru_cache(maxsize=64)
 def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weights:
     """The program's weights as ``scheme`` stores them: (tensor, how often).  Trained weights stay plain."""
@@ -125,7 +139,6 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
         return tuple(_from_file(program, scheme.table, share))
     sizes = program.sizes
     base = number_format(scheme.base).bytes_for(1) if scheme.base else 0  # 0: as the program has them
-    cut = share.tensor > 1 or share.expert > 1 or share.fill_vocabulary
     found: list[tuple[Parameter | State, int]] = []
     for block, layers in places(program):
         if not layers and not (share.tail if block is program.tail else share.stem):
@@ -135,15 +148,19 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
             if layers and not place.layers:
                 continue
             shape = matrix(parameter, sizes)
+            cut = share.cuts(parameter.part)
             for name, count in formats(scheme, parameter, shape, place):
                 as_it_is = not name and not cut and (not base or parameter.width == base)
                 if parameter.grad or as_it_is:
                     found.append((parameter, count))
                 else:
-                    chosen = weight_format(name or scheme.base)
+                    chosen = weight_format(name or scheme.base or PLAIN[parameter.width])
                     found += ((piece, count) for piece in pieces(parameter, shape, chosen, sizes, share))
     return tuple(found)
 
+
+PLAIN = {2: "bf16", 4: "fp32"}
+"""A format for weights of so many bytes."""
 
 OUTPUT = ("lm_head", "norm")
 """Parts outside the layers that stand behind them."""
@@ -181,7 +198,7 @@ def on_rank(parameter: Parameter, shape: Matrix | None, sizes: Sizes, share: Sha
     64 rows; experts are split among expert parallel ranks, else each of them by its inner width.
     """
     count, rows, columns = shape or Matrix(1, 1, parameter.elements)
-    degree = share.tensor
+    degree = share.tensor if share.cuts(parameter.part) else 1
     if parameter.part == "experts" and shape is not None:
         step = share.fill_experts
         if share.expert > 1:
