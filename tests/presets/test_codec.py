@@ -229,7 +229,7 @@ def test_what_is_no_preset_is_refused(change: dict[str, object], said: str) -> N
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "not valid JSON"),
+        (b"", "is empty"),
         (b"[" * 10_000, "nested"),
         (b'{"format": "memgui.preset", "schema": NaN}', "no finite number"),
         (b'{"format": "memgui.preset", "format": "memgui.preset"}', "stands twice"),

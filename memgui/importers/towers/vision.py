@@ -1,75 +1,20 @@
-"""Vision transformers and the projectors behind them."""
+"""Which vision transformer each model has, and the projector behind it."""
 
 from __future__ import annotations
 
 from memgui.importers.config_reader import Config
 from memgui.importers.towers.registry import Source, Tower, towers
-
-CHANNELS = 3
-
-
-def _norms(t: Tower, width: int, layers: int, *, bias: bool = True) -> None:
-    for name in ("norm_1", "norm_2"):
-        t.norm(name, width, bias=bias, count=layers)
-
-
-def _clip(t: Tower, c: Config, *, after: bool = True) -> int:
-    """CLIP's ViT: a class token, learned positions, a norm before and after; its width."""
-    width, layers, patch = c.count("hidden_size"), c.count("num_hidden_layers"), c.count("patch_size")
-    t.add("class_embedding", width)
-    t.add("patch_embedding", width, c.count("num_channels", default=CHANNELS), patch, patch)
-    t.add("position_embedding", _patches(c) + 1, width)
-    t.norm("norm_before", width)
-    t.attention(width, layers)
-    t.mlp(width, c.count("intermediate_size"), layers)
-    _norms(t, width, layers)
-    if after:
-        t.norm("norm_after", width)
-    return width
-
-
-def _siglip(t: Tower, c: Config, layers: int = 0) -> int:
-    """SigLIP's ViT without its pooling head; its width."""
-    width, layers = c.count("hidden_size"), layers or c.count("num_hidden_layers")
-    patch = c.count("patch_size")
-    t.add("patch_embedding", width, c.count("num_channels", default=CHANNELS), patch, patch)
-    t.add("patch_embedding_bias", width)
-    t.add("position_embedding", _patches(c), width)
-    t.attention(width, layers)
-    t.mlp(width, c.count("intermediate_size"), layers)
-    _norms(t, width, layers)
-    t.norm("norm_after", width)
-    return width
-
-
-def _pixtral(t: Tower, c: Config) -> int:
-    """Pixtral's ViT: rotary positions, RMSNorms, gated feed-forwards, no bias; its width."""
-    width, layers, patch = c.count("hidden_size"), c.count("num_hidden_layers"), c.count("patch_size")
-    t.add("patch_embedding", width, c.count("num_channels", default=CHANNELS), patch, patch)
-    t.norm("norm_before", width, bias=False)
-    t.attention(width, layers, bias=False)
-    t.mlp(width, c.count("intermediate_size"), layers, bias=False, gated=True)
-    _norms(t, width, layers, bias=False)
-    return width
-
-
-def _patches(c: Config) -> int:
-    return (c.count("image_size") // max(c.count("patch_size"), 1)) ** 2
-
-
-def _temporal_patches(t: Tower, c: Config, width: int, *, bias: bool) -> None:
-    """Patches of several frames at once."""
-    patch, frames = c.count("patch_size"), c.count("temporal_patch_size", default=2)
-    channels = c.count("in_channels", "in_chans", default=CHANNELS)
-    t.add("patch_embedding", width, channels, frames, patch, patch)
-    if bias:
-        t.add("patch_embedding_bias", width)
-
-
-def _merger(t: Tower, name: str, joined: int, out: int, count: int = 1) -> None:
-    """Two linear layers over the features of patches that are joined to one."""
-    t.linear(f"{name}.fc1", joined, joined, count=count)
-    t.linear(f"{name}.fc2", joined, out, count=count)
+from memgui.importers.towers.vit import (
+    CHANNELS,
+    clip_vit,
+    merger,
+    norms,
+    patches,
+    pixtral_vit,
+    resampler,
+    siglip_vit,
+    temporal_patches,
+)
 
 
 @towers("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
@@ -79,16 +24,16 @@ def qwen3_vl(s: Source) -> list[Tower]:
     c, t = s.config("vision_config", f"{model_type}_vision"), Tower("vision")
     width, layers = c.count("hidden_size"), c.count("depth")
     joined, out = width * c.count("spatial_merge_size") ** 2, c.count("out_hidden_size")
-    _temporal_patches(t, c, width, bias=True)
+    temporal_patches(t, c, width, bias=True)
     t.add("position_embedding", c.count("num_position_embeddings"), width)
     t.attention(width, layers)
     t.mlp(width, c.count("intermediate_size"), layers)
-    _norms(t, width, layers)
+    norms(t, width, layers)
     t.norm("merger.norm", width)
-    _merger(t, "merger", joined, out)
+    merger(t, "merger", joined, out)
     deep = 0 if "3_5" in model_type else len(c.counts("deepstack_visual_indexes"))
     t.norm("deepstack.norm", joined, count=deep)
-    _merger(t, "deepstack", joined, out, deep)
+    merger(t, "deepstack", joined, out, deep)
     return [t]
 
 
@@ -97,12 +42,12 @@ def qwen2_vl(s: Source) -> list[Tower]:
     """Qwen 2: rotary positions, LayerNorms; ``hidden_size`` is what it hands over."""
     c, t = s.config("vision_config", "qwen2_vl_vision"), Tower("vision")
     width, layers = c.count("embed_dim"), c.count("depth")
-    _temporal_patches(t, c, width, bias=False)
+    temporal_patches(t, c, width, bias=False)
     t.attention(width, layers)
     t.mlp(width, int(width * (c.number_or_none("mlp_ratio") or 4)), layers)
-    _norms(t, width, layers)
+    norms(t, width, layers)
     t.norm("merger.norm", width)
-    _merger(t, "merger", width * c.count("spatial_merge_size") ** 2, c.count("hidden_size"))
+    merger(t, "merger", width * c.count("spatial_merge_size") ** 2, c.count("hidden_size"))
     return [t]
 
 
@@ -110,12 +55,12 @@ def qwen2_5(c: Config) -> Tower:
     """Qwen 2.5: RMSNorms and gated feed-forwards with biases."""
     t = Tower("vision")
     width, layers = c.count("hidden_size"), c.count("depth")
-    _temporal_patches(t, c, width, bias=False)
+    temporal_patches(t, c, width, bias=False)
     t.attention(width, layers)
     t.mlp(width, c.count("intermediate_size"), layers, gated=True)
-    _norms(t, width, layers, bias=False)
+    norms(t, width, layers, bias=False)
     t.norm("merger.norm", width, bias=False)
-    _merger(t, "merger", width * c.count("spatial_merge_size") ** 2, c.count("out_hidden_size"))
+    merger(t, "merger", width * c.count("spatial_merge_size") ** 2, c.count("out_hidden_size"))
     return t
 
 
@@ -131,12 +76,12 @@ def glm4v(s: Source) -> list[Tower]:
     c, t = s.config("vision_config", f"{s.file.string('model_type')}_vision"), Tower("vision")
     width, layers, out = c.count("hidden_size"), c.count("depth"), c.count("out_hidden_size")
     merge, bias = c.count("spatial_merge_size"), c.flag("attention_bias", default=False)
-    _temporal_patches(t, c, width, bias=True)
-    t.add("position_embedding", _patches(c), width)
+    temporal_patches(t, c, width, bias=True)
+    t.add("position_embedding", patches(c), width)
     t.norm("norm_before", width, bias=False)
     t.attention(width, layers, bias=bias)
     t.mlp(width, out, layers, bias=False, gated=True)
-    _norms(t, width, layers, bias=False)
+    norms(t, width, layers, bias=False)
     t.norm("norm_after", width, bias=False)
     t.add("downsample", out, width, merge, merge)
     t.add("downsample_bias", out)
@@ -155,13 +100,13 @@ def llama4(s: Source) -> list[Tower]:
     width, layers, patch = c.count("hidden_size"), c.count("num_hidden_layers"), c.count("patch_size")
     inner, handed = c.count("intermediate_size"), c.count("projector_output_dim")
     t.add("class_embedding", width)
-    t.add("position_embedding", _patches(c) + 1, width)
+    t.add("position_embedding", patches(c) + 1, width)
     t.linear("patch_embedding", c.count("num_channels", default=CHANNELS) * patch**2, width, bias=False)
     t.norm("norm_before", width)
     t.norm("norm_after", width)
     t.attention(width, layers)
     t.mlp(width, inner, layers)
-    _norms(t, width, layers)
+    norms(t, width, layers)
     t.linear("adapter.fc1", inner, c.count("projector_input_dim"), bias=False)
     t.linear("adapter.fc2", handed, handed, bias=False)
     t.linear("projector", c.count("vision_output_dim"), s.width, bias=False)
@@ -172,7 +117,7 @@ def llama4(s: Source) -> list[Tower]:
 def gemma3(s: Source) -> list[Tower]:
     """SigLIP, then one norm and one matrix."""
     c, t = s.config("vision_config", "siglip_vision_model"), Tower("vision")
-    width = _siglip(t, c)
+    width = siglip_vit(t, c)
     t.linear("projector", width, s.width, bias=False)
     t.norm("projector.norm", width, bias=False)
     return [t]
@@ -182,7 +127,7 @@ def gemma3(s: Source) -> list[Tower]:
 def paligemma(s: Source) -> list[Tower]:
     """SigLIP and one linear layer."""
     c, t = s.config("vision_config", "siglip_vision_model"), Tower("vision")
-    t.linear("projector", _siglip(t, c), s.width)
+    t.linear("projector", siglip_vit(t, c), s.width)
     return [t]
 
 
@@ -193,7 +138,7 @@ def llava(s: Source) -> list[Tower]:
     kind = (
         inner.string_or_none("model_type", null=True) if inner is not None else None
     ) or "clip_vision_model"
-    build = {"siglip_vision_model": _siglip, "pixtral": _pixtral}.get(kind, _clip)
+    build = {"siglip_vision_model": siglip_vit, "pixtral": pixtral_vit}.get(kind, clip_vit)
     c, t = s.config("vision_config", kind), Tower("vision")
     width, bias = build(t, c), s.outer().flag("multimodal_projector_bias", default=True)
     t.linear("projector.fc1", width, s.width, bias=bias)
@@ -214,7 +159,7 @@ def mistral3(s: Source) -> list[Tower]:
         return []
     t, outer = Tower("vision"), s.outer()
     stated = isinstance(s.file.value.get("vision_config"), dict)
-    width = _pixtral(t, s.config("vision_config", "pixtral") if stated else s.named(PIXTRAL_14, "pixtral"))
+    width = pixtral_vit(t, s.config("vision_config", "pixtral") if stated else s.named(PIXTRAL_14, "pixtral"))
     bias = outer.flag("multimodal_projector_bias", default=False)
     t.norm("projector.norm", width, bias=False)
     t.linear("projector.merge", width * outer.count("spatial_merge_size", default=2) ** 2, width, bias=False)
@@ -229,7 +174,7 @@ def mllama(s: Source) -> list[Tower]:
     c, t = s.config("vision_config", "mllama_vision_model"), Tower("vision")
     width, patch = c.count("hidden_size"), c.count("patch_size")
     layers, world = c.count("num_hidden_layers"), c.count("num_global_layers")
-    tiles, rows = c.count("max_num_tiles", default=4), _patches(c) + 1
+    tiles, rows = c.count("max_num_tiles", default=4), patches(c) + 1
     ratios = len(c.items("supported_aspect_ratios")) or 8
     t.add("class_embedding", width)
     t.add("patch_embedding", width, c.count("num_channels", default=CHANNELS), patch, patch)
@@ -241,7 +186,7 @@ def mllama(s: Source) -> list[Tower]:
     t.norm("norm_after", width)
     t.attention(width, layers + world, bias=False)
     t.mlp(width, c.count("intermediate_size"), layers + world)
-    _norms(t, width, layers + world)
+    norms(t, width, layers + world)
     t.linear("projector", c.count("vision_output_dim"), s.width)
     return [t]
 
@@ -255,7 +200,7 @@ def internvl(s: Source) -> list[Tower]:
     t.add("class_embedding", width)
     t.add("patch_embedding", width, c.count("num_channels", default=CHANNELS), patch, patch)
     t.add("patch_embedding_bias", width)
-    t.add("position_embedding", _patches(c) + 1, width)
+    t.add("position_embedding", patches(c) + 1, width)
     bias = c.flag("qkv_bias", default=False)
     for which in ("query", "key", "value"):
         t.linear(f"attention.{which}", width, width, bias=bias, count=layers)
@@ -263,7 +208,7 @@ def internvl(s: Source) -> list[Tower]:
     if c.flag("qk_normalization", default=False):
         t.norm("attention.qk_norm", width, bias=False, count=2 * layers)
     t.mlp(width, c.count("intermediate_size"), layers)
-    _norms(t, width, layers, bias=not rms)
+    norms(t, width, layers, bias=not rms)
     t.add("layer_scale", width, count=2 * layers)
     joined = 4 * width  # downsample_ratio 0.5, both ways
     t.norm("projector.norm", joined)
@@ -306,7 +251,7 @@ def moonvit(s: Source, names: dict[str, str]) -> Tower:
     t.add("position_embedding", rows, columns, width)
     t.attention(width, layers)
     t.mlp(width, c.count("intermediate_size"), layers)
-    _norms(t, width, layers)
+    norms(t, width, layers)
     t.norm("norm_after", width)
     joined = 4 * width
     t.norm("projector.norm", width)
@@ -336,7 +281,7 @@ CLIP_L_336 = {
 def phi3_v(s: Source) -> list[Tower]:
     """Phi-3 Vision: CLIP-L at 336 pixels, four patches joined, two linear layers, two separators."""
     t = Tower("vision")
-    joined = 4 * _clip(t, s.named(CLIP_L_336, "clip_vision_model"))
+    joined = 4 * clip_vit(t, s.named(CLIP_L_336, "clip_vision_model"))
     t.add("separators", joined, count=2)
     t.linear("projector.fc1", joined, s.width)
     t.linear("projector.fc2", s.width, s.width)
@@ -348,7 +293,7 @@ def molmo(s: Source) -> list[Tower]:
     """Molmo: CLIP-L at 336 pixels, features of two layers pooled by attention, a gated projector."""
     t = Tower("vision")
     used = {**CLIP_L_336, "num_hidden_layers": 23}  # the last layer is read by nobody and left out
-    width = _clip(t, s.named(used, "clip_vision_model"), after=False)
+    width = clip_vit(t, s.named(used, "clip_vision_model"), after=False)
     for which in ("query", "key", "value"):
         t.linear(f"pooling.{which}", 2 * width, width)
     t.linear("pooling.output", width, width)
@@ -364,19 +309,9 @@ def molmo(s: Source) -> list[Tower]:
 def minicpmv(s: Source) -> list[Tower]:
     """MiniCPM-V 2.5 and 2.6: SigLIP, and queries that attend to its patches."""
     c, t, wide = s.config("vision_config", "siglip_vision_model"), Tower("vision"), s.width
-    width = _siglip(t, c)
+    width = siglip_vit(t, c)
     resampler(t, width, wide, s.outer().count("query_num", default=64))
     return [t]
-
-
-def resampler(t: Tower, width: int, wide: int, queries: int) -> None:
-    """Learned queries attend once to the tower's features (Qwen-VL, MiniCPM-V)."""
-    t.add("resampler.queries", queries, wide)
-    t.linear("resampler.features", width, wide, bias=False)
-    for which in ("query", "key", "value", "output"):
-        t.linear(f"resampler.{which}", wide, wide)
-    t.norm("resampler.norm", wide, count=3)
-    t.linear("resampler.proj", wide, wide, bias=False)
 
 
 @towers("qwen")
@@ -391,7 +326,7 @@ def qwen_vl(s: Source) -> list[Tower]:
     t.norm("norm_before", width)
     t.attention(width, layers)
     t.mlp(width, int(width * (c.number_or_none("mlp_ratio") or 4)), layers)
-    _norms(t, width, layers)
+    norms(t, width, layers)
     wide = c.count("output_dim", default=s.width)
     t.add("resampler.position_embedding", 256, wide)
     resampler(t, width, wide, 256)
@@ -403,7 +338,7 @@ def clip(s: Source) -> list[Tower]:
     """CLIP itself: the language model is its text encoder; both are projected to where they meet."""
     c, t = s.config("vision_config", "clip_vision_model"), Tower("vision")
     meet = s.outer().count("projection_dim", default=512)
-    t.linear("projection", _clip(t, c), meet, bias=False)
+    t.linear("projection", clip_vit(t, c), meet, bias=False)
     text = Tower("projection")
     text.linear("text", s.width, meet, bias=False)
     text.add("logit_scale", 1)
