@@ -56,6 +56,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     rotary_style: str = "half"
     rotary_per_layer_type: bool = False
     rotary_per_sequence: bool = False
+    rotary_in_layer: bool = False
     fused_qkv: bool = False
     fused_qkv_split: str = "split"
     fused_gate_up: bool = False

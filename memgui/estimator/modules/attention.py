@@ -9,7 +9,7 @@ from memgui.estimator.modules.kernels import attend
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import FULL, Reach
-from memgui.estimator.modules.rotary import rotate
+from memgui.estimator.modules.rotary import own_tables, rotate
 from memgui.estimator.tape import BY_HEAD, Dims, Tape, Tensor
 
 INT64 = 8
@@ -29,6 +29,7 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         q, gate = _query(t, c, x)
         k, v = _key(t, c, x), projection(t, c, x, "attention.v", "v", SHARED, ("h",), bias=m.attention_bias)
         q, k, v = by_head(t, c, q), by_head(t, c, k), by_head(t, c, v)
+    tables = own_tables(t, c, reach, v.width)
     q, k = rotate(t, c, reach, q, k)
     if m.qk_norm == "plain" and reach.rotated:
         q = norm(t, c, q, "q_norm", part="qk_norm", kind="plain_rms_norm")
@@ -47,7 +48,7 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
     )
-    t.use(q, k, v, x)
+    t.use(q, k, v, x, *tables)
     drops = o.hidden_dropout and "feed_forward" not in m.dropouts
     return op.dropout(t, y, drops and not m.joined_branches)
 

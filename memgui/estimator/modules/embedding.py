@@ -5,10 +5,12 @@ from __future__ import annotations
 from memgui.estimator import operators as op
 from memgui.estimator.modules.adapters import adapted, embedded, kept
 from memgui.estimator.modules.context import Context
-from memgui.estimator.tape import NEW, Tape, Tensor
+from memgui.estimator.modules.rg_lru import kept_states
+from memgui.estimator.tape import NEW, PARAMETER, Tape, Tensor
 
 INT64 = 8
 FP32 = 4
+BF16 = 2
 
 
 def tokens(t: Tape, c: Context) -> Tensor:
@@ -30,6 +32,8 @@ def tokens(t: Tape, c: Context) -> Tensor:
         x = embedded(t, c, ids, x, called, narrow)
     if o.input_leaf and m.embedding_scaling != "buffer":
         t.make_leaf(x)
+    if m.embedding_scaling == "normalizer":
+        return _normalised(t, c, x)
     if m.embedding_scaling != "none":
         x = op.scale(t, x)
         if m.embedding_scaling == "buffer":
@@ -37,6 +41,16 @@ def tokens(t: Tape, c: Context) -> Tensor:
             if o.input_leaf:
                 t.make_leaf(x)
     return _after_prompt(t, c, x, narrow) if o.trained == "prompt" else x
+
+
+def _normalised(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """RecurrentGemma: times a bf16 buffer, cast to the embeddings' format; these are referred to on."""
+    t.buffer("normalizer", (), BF16)
+    kept_states(t, c)
+    t.hold(x)
+    factor = t.tensor("normalizer", (), BF16, origin=PARAMETER)
+    t.module = "model"
+    return op.mul(t, x, op.cast(t, factor, x.width), x.name, x.dims)
 
 
 def _after_prompt(t: Tape, c: Context, x: Tensor, narrow: str) -> Tensor:

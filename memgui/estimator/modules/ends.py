@@ -21,16 +21,17 @@ def stem(t: Tape, c: Context) -> Tensor:
     m, o = c.model, c.options
     t.part = t.module = "embedding"
     x = tokens(t, c)
-    t.hold(x)  # the model's code refers to its embeddings until all layers are done
+    if m.embedding_scaling != "normalizer":
+        t.hold(x)  # the model's code refers to its embeddings until all layers are done
     if m.position_embedding == "learned":
         x = _positions(t, c, x)
     elif m.embedding_size:
         x = _project_in(t, c, x)
     if m.embedding_norm:
         x = norm(t, c, x, "embedding_layernorm", part="embedding")
-    if m.position_embedding == "rope":
+    if m.position_embedding == "rope" and not m.rotary_in_layer:
         tables(t, c, x.width)
-    elif m.position_embedding == "none" and reaches(m):
+    elif m.position_embedding in ("rope", "none") and reaches(m):
         positions(t, c)
     elif m.position_embedding == "alibi":
         if m.score_masking == "filled":  # MPT: for every position there may be, in fp32

@@ -19,6 +19,7 @@ from memgui.estimator.modules.mlp import mlp
 from memgui.estimator.modules.moe import sparse
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.reach import REACHES
+from memgui.estimator.modules.rg_lru import rg_lru
 from memgui.estimator.modules.short_conv import short_conv
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.messages import QT_TRANSLATE_NOOP
@@ -93,6 +94,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
     "mamba": ("Mamba", mamba),
     "mamba2": ("Mamba-2", mamba2),
     "gated_delta_net": (QT_TRANSLATE_NOOP("estimator", "gated delta net"), gated_delta_net),
+    "rg_lru": (QT_TRANSLATE_NOOP("estimator", "gated linear recurrence"), rg_lru),
     "short_conv": (QT_TRANSLATE_NOOP("estimator", "short convolution"), short_conv),
     "attention_mamba2": (QT_TRANSLATE_NOOP("estimator", "attention beside Mamba-2"), _side_by_side),
 }

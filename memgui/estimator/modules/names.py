@@ -35,6 +35,9 @@ LLAMA: dict[str, str] = {
     "delta.qkvz": "in_proj_qkvz",
     "delta.ba": "in_proj_ba",
     "delta.out": "out_proj",
+    "lru.y": "linear_y",
+    "lru.x": "linear_x",
+    "lru.out": "linear_out",
     "conv.in": "in_proj",
     "conv.out": "out_proj",
 }

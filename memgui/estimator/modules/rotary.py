@@ -51,7 +51,17 @@ def tables(t: Tape, c: Context, width: int, *, given: bool = True) -> None:
             continue
         if not made or c.model.rotary_per_layer_type:
             made = (_looked_up if rotation.looked_up else _made)(t, c, rotation, where, width)
+            t.hand_out(*dict.fromkeys(one.root for one in made))
         c.rotary[name] = made
+
+
+def own_tables(t: Tape, c: Context, reach: Reach, width: int) -> Tables:
+    """Tables that a layer makes for itself (RecurrentGemma), in the format of its values; else nothing."""
+    if not c.model.rotary_in_layer or not reach.rotated:
+        return ()
+    where = t.tensor("position ids", (0,), INT64)
+    made = c.rotary[reach.name] = _made(t, c, ROTATIONS[c.model.rotary_style], where, width)
+    return made
 
 
 def positions(t: Tape, c: Context, *, given: bool = True) -> Tensor:
@@ -68,7 +78,6 @@ def _looked_up(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width
     rows = t.tensor("rotary sin and cos", (c.queries, "p"), FP32)
     t.run("index", (positions,), (rows,), (), ())
     rows = op.cast(t, rows, width)
-    t.hand_out(rows)
     half: Dims = (c.queries, "p2")
     return op.split(t, rows, ("rotary cos", "rotary sin"), (half, half))
 
@@ -87,11 +96,9 @@ def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int
         scaled = t.tensor(turns.name, dims, FP32)
         t.run("mul", (turns,), (scaled,), (), ())
         t.use(angles)
-        t.hand_out(scaled)
         return (scaled,)
     made = tuple(_table(t, angles, name, FP32 if rotation.exact else width) for name in ("cos", "sin"))
     t.use(angles)
-    t.hand_out(*made)
     return made
 
 

@@ -46,6 +46,11 @@ ATTENTION: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Every sequence of a batch has rotary tables of its own."),
     ),
     flag(
+        "rotary_in_layer",
+        QT_TRANSLATE_NOOP("fields", "Rotary tables per layer"),
+        QT_TRANSLATE_NOOP("fields", "Every layer with attention makes rotary tables of its own."),
+    ),
+    flag(
         "linear_fused",
         QT_TRANSLATE_NOOP("fields", "Linear projections fused"),
         QT_TRANSLATE_NOOP("fields", "Queries, keys, values and gate of linear attention are one projection."),
@@ -145,6 +150,9 @@ RESIDUAL: tuple[Field, ...] = (
         Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
         Choice("number", QT_TRANSLATE_NOOP("fields", "a number")),
         Choice("buffer", QT_TRANSLATE_NOOP("fields", "a number kept on the device")),
+        Choice(
+            "normalizer", QT_TRANSLATE_NOOP("fields", "a bf16 number after the embedding (RecurrentGemma)")
+        ),
     ),
     flag(
         "residual_scaling",
