@@ -153,7 +153,7 @@ class Program(QObject):
             message = Message(text, {"count": len(told)})
         else:
             return
-        details = (*told, Message("{report}", {"report": report})) if report else told
+        details = (*told, *(Message("{line}", {"line": line}) for line in report.splitlines()))
         lost = (*((recovery.held_back,) if recovery.held_back is not None else ()), *recovery.others)
         offer = QT_TRANSLATE_NOOP("messages", "Open what else was open") if lost else ""
         document = self.document

@@ -26,7 +26,7 @@ from memgui.presets.entries import Entry, Layer
 from memgui.presets.recent import with_recent, without_recent
 from memgui.presets.settings import Settings, SettingsStore
 from memgui.presets.store import Deleted, NameTaken, PresetChanged, PresetStore
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario, get
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario, get, one_line
 
 if TYPE_CHECKING:
     from memgui.importers.quantization import Quantization
@@ -195,7 +195,7 @@ class Library(QObject):
         self._seen[entry.key] = loaded.entry
         content = loaded.preset.content
         if isinstance(content, Scenario):
-            name = loaded.preset.name
+            name = one_line(loaded.preset.name)
             self._load(State(content, content.model, name, entry.key, loaded.preset.measured), name)
         else:
             self.use_model(content)
@@ -211,7 +211,7 @@ class Library(QObject):
         if decoded is not None:
             preset = decoded.preset
             found = Opened(preset.content, issues=decoded.issues, measured=preset.measured)
-            self._take(found, preset.name)
+            self._take(found, one_line(preset.name))
         return True
 
     def open_named(self, name: str) -> None:
@@ -296,7 +296,7 @@ class Library(QObject):
     def _saved(self, entry: Entry, content: Scenario | ModelSpec) -> None:
         self._seen[entry.key] = entry
         if content == self._document.scenario:
-            self._document.saved_as(entry.name, entry.key)
+            self._document.saved_as(one_line(entry.name), entry.key)
         self.changed.emit()
         self._tell(Message(QT_TRANSLATE_NOOP("messages", "“{name}” is saved."), {"name": entry.name}))
 
@@ -310,7 +310,7 @@ class Library(QObject):
         if self.seen(entry.key) == entry.digest:  # else what another program wrote is still to be noticed
             self._seen[entry.key] = renamed
         if self._document.state.preset == entry.key:
-            self._document.renamed(renamed.name)
+            self._document.renamed(one_line(renamed.name))
         self.changed.emit()
         return True
 

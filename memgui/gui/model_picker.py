@@ -13,6 +13,7 @@ from memgui.gui.numbers import Numbers
 from memgui.gui.search_item import Item
 from memgui.gui.search_popup import SearchPopup
 from memgui.presets.entries import Entry, State
+from memgui.spec import one_line
 
 translate = QCoreApplication.translate
 
@@ -35,7 +36,7 @@ class ModelPicker:
         mine = translate("ModelPicker", "My presets")
         recent = translate("ModelPicker", "Recent files")
         found = [
-            Item(entry.name, self._kind(entry), entry.notes, entry, mine)
+            Item(one_line(entry.name), self._kind(entry), entry.notes, entry, mine)
             for entry in self._library.presets()
             if entry.state is State.OK and all(word in entry.name.casefold() for word in words)
         ]

@@ -40,6 +40,7 @@ from memgui.gui.icons import paint_icon, paint_verdict
 from memgui.gui.presets_model import COUNT, KEY, KIND, VALUE, VERDICT, PresetsModel, Row
 from memgui.gui.theme import Look, Role
 from memgui.presets.entries import Entry
+from memgui.spec import one_line
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -144,7 +145,12 @@ class _Paint(QStyledItemDelegate):
         name = str(editor.property("text")).strip()
         entry = index.data(VALUE)
         dock = self._view.parentWidget()
-        if isinstance(entry, Entry) and isinstance(dock, PresetsDock) and name and name != entry.name:
+        if (
+            isinstance(entry, Entry)
+            and isinstance(dock, PresetsDock)
+            and name
+            and name != one_line(entry.name)
+        ):
             dock.renamed.emit(entry, name)
 
 

@@ -14,7 +14,9 @@ from PySide6.QtGui import QStandardItem, QStandardItemModel
 from memgui.catalog import ModelEntry
 from memgui.document.library import Library
 from memgui.gui.texts import message_text
+from memgui.gui.tips import plain
 from memgui.presets.entries import State
+from memgui.spec import one_line
 
 translate = QCoreApplication.translate
 
@@ -57,11 +59,11 @@ class PresetsModel(QStandardItemModel):
         entries = [entry for entry in library.presets() if _has(words, entry.name, entry.notes)]
         heading = self._heading("presets", translate("Presets", "My presets"), len(entries))
         for entry in entries:
-            row = _row(Row.PRESET, entry.name, entry, f"preset/{entry.key}")
+            row = _row(Row.PRESET, one_line(entry.name), entry, f"preset/{entry.key}")
             row.setEditable(entry.writable)
             row.setEnabled(entry.state is State.OK)
             tip = entry.notes if entry.message is None else message_text(entry.message)
-            row.setToolTip(tip or entry.name)
+            row.setToolTip(plain(tip or one_line(entry.name)))
             heading.appendRow(row)
         if not entries and not words:
             heading.appendRow(_hint(translate("Presets", "None yet. Ctrl+S keeps the set-up you see.")))
@@ -74,7 +76,7 @@ class PresetsModel(QStandardItemModel):
             parts = Path(path).parts
             name = "/".join(parts[-2:]) if parts[-1] == "config.json" and len(parts) > 2 else parts[-1]
             row = _row(Row.FILE, name, Path(path), f"file/{path}")
-            row.setToolTip(path)
+            row.setToolTip(plain(path))
             heading.appendRow(row)
         if not files and not words:
             heading.appendRow(_hint(translate("Presets", "Files you open or drop appear here.")))
@@ -86,7 +88,7 @@ class PresetsModel(QStandardItemModel):
         heading = self._heading("nearby", translate("Presets", "On this machine"), len(found))
         for model in found:
             row = _row(Row.LOCAL, model.name, model.path, f"nearby/{model.path}")
-            row.setToolTip(f"{model.program}\n{model.path}")
+            row.setToolTip(plain(f"{model.program}\n{one_line(str(model.path))}"))
             heading.appendRow(row)
         self._append(heading, keep=False)
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
+from memgui.files.bounded import printable
 from memgui.files.strict_json import JsonObject, shown
 from memgui.importers.class_defaults import ClassDefaults, class_defaults, source
 from memgui.spec.fields import BY_PATH
@@ -52,8 +53,9 @@ class Report:
     assumed: list[Message] = field(default_factory=list)
 
     def assume(self, template: str, **args: str | int | float) -> None:
-        """Book an assumption, once."""
-        message = Message(template, args)
+        """Book an assumption, once; texts of the file are escaped and cut."""
+        shown_args = {name: printable(arg) if isinstance(arg, str) else arg for name, arg in args.items()}
+        message = Message(template, shown_args)
         if message not in self.assumed:
             self.assumed.append(message)
 

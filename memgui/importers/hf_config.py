@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from memgui.files.bounded import FileFault, StrPath
+from memgui.files.bounded import FileFault, StrPath, printable
 from memgui.files.strict_json import JsonObject, load_object, shown
 from memgui.importers.config_reader import SYNONYMS, Config, Report
 from memgui.importers.families import FAMILIES, Fields
@@ -71,7 +71,7 @@ def import_weights(table: TensorTable, file: str, name: str = "") -> Imported:
     if table.container == "gguf":
         stated = config_of(table, file)
         own = table.metadata.get("general.name")
-        name = name or (own if isinstance(own, str) else "")
+        name = name or (printable(own) if isinstance(own, str) else "")
     else:
         stated = config_of_shapes(table, file)
     return _imported(JsonObject(stated, file), name)
@@ -104,7 +104,7 @@ def _imported(file: JsonObject, name: str) -> Imported:
     beside = (*fields.get("other_weights", ()), *read_towers(file, fields, report))
     fields = {**fields, "other_weights": beside} if beside else fields
     dtype = file.string_or_none("torch_dtype", null=True) or file.string_or_none("dtype", null=True)
-    model = _model({**fields, "name": name, "model_type": model_type}, file)
+    model = _model({**fields, "name": name, "model_type": printable(model_type)}, file)
     understood = tuple(dict.fromkeys(report.understood))
     found = quantization(file) or quantization(body)
     ignored = tuple(path for path in file.unread() if not any(map(is_silent, path.split("."))))

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from memgui.files.bounded import FileFault, list_folder
+from memgui.files.bounded import FileFault, display_name, list_folder, printable
 from memgui.files.strict_json import JsonObject, load_object
 from memgui.importers.model_folder import gguf_models, snapshot
 
@@ -107,7 +107,7 @@ def _hugging_face(hub: Path) -> Iterator[LocalModel]:
         revision = snapshot(repository)
         if revision is not None and _holds_model(_entries(revision)):
             name = repository.name.removeprefix("models--").replace("--", "/")
-            yield LocalModel(HUGGING_FACE, name, revision)
+            yield LocalModel(HUGGING_FACE, printable(name), revision)
 
 
 def _ollama(store: Path) -> Iterator[LocalModel]:
@@ -119,7 +119,7 @@ def _ollama(store: Path) -> Iterator[LocalModel]:
                     blob = _ollama_blob(store, manifest)
                     if blob is not None:
                         prefix = "" if owner.name == "library" else f"{owner.name}/"
-                        yield LocalModel(OLLAMA, f"{prefix}{model.name}:{manifest.name}", blob)
+                        yield LocalModel(OLLAMA, printable(f"{prefix}{model.name}:{manifest.name}"), blob)
 
 
 def _ollama_blob(store: Path, manifest: Path) -> Path | None:
@@ -140,10 +140,12 @@ def _lm_studio(store: Path) -> Iterator[LocalModel]:
     for publisher in _entries(store):
         for repository in _entries(publisher):
             entries = _entries(repository)
-            name = f"{publisher.name}/{repository.name}"
+            name = printable(f"{publisher.name}/{repository.name}")
             models = [path for path in gguf_models(entries) if "mmproj" not in path.name.lower()]
             for path in models:
-                yield LocalModel(LM_STUDIO, name if len(models) == 1 else f"{name}/{path.name}", path)
+                yield LocalModel(
+                    LM_STUDIO, name if len(models) == 1 else f"{name}/{display_name(path)}", path
+                )
             if not models and _holds_model(entries):
                 yield LocalModel(LM_STUDIO, name, repository)
 

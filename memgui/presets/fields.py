@@ -15,7 +15,7 @@ import msgspec
 
 from memgui.files.bounded import FileFault, printable
 from memgui.files.strict_json import shown
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario, one_line
 from memgui.spec.fields import BY_PATH
 from memgui.spec.values import check
 
@@ -169,7 +169,7 @@ class Reader:
             row = BY_PATH.get(path)
             issue = check(row, converted) if row is not None and self._ranges else None
             if issue is None:
-                return converted
+                return self._plain(path, converted)
             reason = issue.allowed.text if issue.allowed is not None else issue.message.text
         default = field.default
         if field.default_factory is not msgspec.NODEFAULT:
@@ -177,6 +177,22 @@ class Reader:
         instead = self._instead(path, before, default)
         self._add_wrong(path, value, reason, instead)
         return instead
+
+    def _plain(self, path: str, value: Any) -> Any:
+        """A text without what would break the lines it stands in, wherever it is shown."""
+        if not isinstance(value, str) or value == one_line(value):
+            return value
+        self._add(
+            "warning",
+            "bad_value",
+            path,
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{path} is {value}; characters that break a line or turn its direction were written out.",
+            ),
+            value=shown(value),
+        )
+        return one_line(value)
 
     def _instead(self, path: str, before: Plain, default: Any) -> Any:
         """What is taken for a field that cannot be read; ``before`` are the fields read so far."""

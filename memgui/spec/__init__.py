@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError, one_line
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import (
     Device,
@@ -29,6 +29,7 @@ __all__ = [
     "ScenarioError",
     "Training",
     "get",
+    "one_line",
     "replace",
     "to_builtins",
 ]

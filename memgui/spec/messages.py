@@ -7,7 +7,17 @@ the template is what gets translated, the values are put in afterwards.
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import msgspec
+
+_BREAKS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def one_line(text: str) -> str:
+    """``text`` of a stranger's, with what would break its line or turn its direction shown as escapes."""
+    return _BREAKS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def QT_TRANSLATE_NOOP(context: str, text: str) -> str:
@@ -31,9 +41,11 @@ class Message(msgspec.Struct, frozen=True):
         return self.format(self.template)
 
     def format(self, template: str) -> str:
-        """``template`` (a translation of ours) with the values put in; integers are grouped."""
+        """``template`` (a translation of ours) with its values: integers grouped, texts on one line."""
         shown = {
-            key: f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+            key: f"{value:,}"
+            if isinstance(value, int) and not isinstance(value, bool)
+            else one_line(str(value))
             for key, value in self.args.items()
         }
         return template.format_map(shown)

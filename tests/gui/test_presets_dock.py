@@ -11,6 +11,7 @@ from memgui.gui.actions import Actions
 from memgui.gui.presets_dock import PresetsDock
 from memgui.gui.presets_model import COUNT, KIND, VERDICT, Row
 from memgui.importers.local_models import HUGGING_FACE, LocalModel
+from memgui.presets.store import PresetStore
 from tests.gui.house import House
 
 LENGTH = "training.sequence_length"
@@ -163,3 +164,19 @@ def test_models_on_this_machine_appear_when_found_and_open(
     assert "On this machine" in names(dock, Row.HEADING)
     press(dock, "owner/tiny")
     qtbot.waitUntil(lambda: house.document.scenario.model.hidden_size == 64)
+
+
+def test_a_strangers_name_stays_on_one_line_and_his_tags_are_text(dock: PresetsDock, house: House) -> None:
+    """Qt would read the file that a tag in a tooltip names, were it not text."""
+    store = PresetStore(house.context.paths)
+    name = "two\nlines \u202e<img src='/dev/zero'>"
+    entry = store.create(name, house.document.scenario, notes="<img src='/dev/zero'>")
+    dock.fill()
+    shown = "two\\nlines \\u202e<img src='/dev/zero'>"
+    assert names(dock, Row.PRESET) == [shown]
+    tip = index(dock, shown).data(Qt.ItemDataRole.ToolTipRole)
+    assert "<img" not in tip
+    assert "&lt;img src=" in tip
+    house.library.open_preset(entry)
+    assert "\n" not in house.document.state.name
+    assert store.entries()[0].name == name

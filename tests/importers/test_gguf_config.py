@@ -16,7 +16,7 @@ from memgui.importers.gguf_parts import read_gguf
 from memgui.importers.hf_config import Imported, import_weights
 from memgui.spec import ModelSpec
 from memgui.spec.model import pattern_at
-from tests.importers.files import entry, gguf, number, sparse, tensor, text, words
+from tests.importers.files import entry, gguf, gguf_llama, number, sparse, tensor, text, words
 from tests.importers.parameters import count
 
 K = package.Keys
@@ -249,3 +249,14 @@ def test_an_architecture_that_nobody_described_opens_as_the_nearest(tmp_path: Pa
     found = imported(tmp_path / "m.gguf", header)
     assert (found.model.hidden_size, found.model.vocab_size) == (512, 3)
     assert any("unheard is not described" in message.text for message in found.assumed)
+
+
+def test_a_name_that_breaks_its_line_is_written_out(tmp_path: Path) -> None:
+    more = [
+        number("llama.attention.head_count", 8),
+        number("llama.feed_forward_length", 512),
+        entry("general.name", 8, text("a\nb\u202ec")),
+    ]
+    header, size = gguf_llama(2, 256, 512, 40, more=more)
+    table = read_gguf(sparse(tmp_path / "m.gguf", header, size))
+    assert import_weights(table, "m.gguf").model.name == "a\\nb\\u202ec"

@@ -365,3 +365,15 @@ def test_shared_text_in_the_wrappings_of_chats_and_mails(wrap: str) -> None:
     wrapped = wrap.format(TEXT[:40] + "\r\n" + TEXT[40:])
     assert share.is_text(wrapped)
     assert share.from_text(wrapped).preset.content == SCENARIO
+
+
+def test_texts_that_break_their_line_are_written_out_and_told() -> None:
+    envelope = json.loads(json.dumps(SOUND))
+    envelope["scenario"]["model"]["name"] = "a\nb\u202ec"
+    envelope["scenario"]["device"]["name"] = "\x1b[31mred"
+    decoded = decode(json.dumps(envelope).encode(), NAME)
+    assert isinstance(decoded.preset.content, Scenario)
+    assert decoded.preset.content.model.name == "a\\nb\\u202ec"
+    assert decoded.preset.content.device.name == "\\x1b[31mred"
+    assert {issue.paths for issue in decoded.issues} == {("model.name",), ("device.name",)}
+    assert all("were written out" in issue.text and issue.text.isprintable() for issue in decoded.issues)

@@ -77,6 +77,7 @@ class _Run(QWidget):
         head = QHBoxLayout()
         source = translate("measured", _SOURCES.get(run.source, run.source))
         title = QLabel(source, self)
+        title.setTextFormat(Qt.TextFormat.PlainText)
         title.setFont(look.font(Role.BODY, 600))
         head.addWidget(title, 1)
         forget = ToolButton("trash", self.tr("Forget this run"), self)
