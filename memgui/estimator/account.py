@@ -20,6 +20,7 @@ from memgui.estimator.result import Parameters
 from memgui.estimator.shards import (
     backward_buffers,
     buckets,
+    gathered_stage,
     gathered_window,
     gradient_shards,
     lasting_buffers,
@@ -62,7 +63,8 @@ class Account(NamedTuple):
     step holds for a moment, while ``stepper`` runs.  ``consumer`` is there where gradients do not wait
     for a step.  Of what ranks share out there is one rank's.  ``buckets`` are DDP's; ``lasting`` is what
     sharing keeps from step to step, ``running`` what it holds while a micro batch runs, ``returning``
-    while it runs back.  ``fills``: new gradients go into a buffer of shards at once.
+    while it runs back.  ``fills``: new gradients go into a buffer of shards at once; ``adds``: they are
+    added to whole ones in ``running``.
     """
 
     weights: tuple[tuple[Parameter | State, int], ...]
@@ -89,6 +91,7 @@ class Account(NamedTuple):
     running: Heap
     returning: Heap
     fills: bool
+    adds: bool
 
 
 @lru_cache(maxsize=64)
@@ -105,6 +108,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     kept = stored(program, scheme) if scheme is not None else weights
     layout = keeping.layout if keeping is not None else ALONE
     host = 0
+    gathered = gathered_stage(kept, layout, keeping) if keeping is not None else ()
     if keeping is not None and layout.shares_weights:
         kept = weight_shards(kept, layout, keeping, program.sizes)
         if layout.weights_on_host:
@@ -137,9 +141,10 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         parameters=_counted(program, weights),
         buckets=_heap(buckets(trained, layout)),
         lasting=_heap(lasting_buffers(trained, layout)),
-        running=_heap(gathered_window(program, layout)),
+        running=_heap((*gathered_window(program, layout), *gathered)),
         returning=_heap(backward_buffers(trained, layout)),
         fills=layout.library == "deepspeed" and layout.shares_gradients,
+        adds=bool(gathered),
     )
 
 

@@ -105,10 +105,12 @@ def require_covered_run(scenario: Scenario) -> None:
     """Raise :class:`NotCovered` where the run has something that is not modelled."""
     split = scenario.parallelism
     if split != _ALONE:
-        spread = () if scenario.task == "training" else ("tensor", "pipeline")
-        for name in ("tensor", "pipeline", "context", "expert"):
-            if getattr(split, name) > 1 and name not in spread:
-                raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name)))
+        if scenario.task == "training":
+            _require_split(scenario)
+        else:
+            for name in ("context", "expert"):
+                if getattr(split, name) > 1:
+                    raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name)))
         if split.sharding != "none" and split.data > 1 and scenario.task != "training":
             raise NotCovered(_not_yet("parallelism.sharding", split.sharding))
     part = "training" if scenario.task == "training" else "inference"
@@ -127,6 +129,30 @@ def require_covered_run(scenario: Scenario) -> None:
     if scenario.training.lora.adapter_format not in WIDTHS:
         value = scenario.training.lora.adapter_format
         raise NotCovered(_not_yet("training.lora.adapter_format", value))
+
+
+def _require_split(scenario: Scenario) -> None:
+    """Raise :class:`NotCovered` where ranks share out what no code here is known to share."""
+    split, model = scenario.parallelism, scenario.model
+    if scenario.device.count == 1:
+        return
+    code = IMPLEMENTATIONS[scenario.training.implementation]
+    for name in ("tensor", "pipeline", "context", "expert"):
+        if getattr(split, name) > 1 and name not in code.shares:
+            raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name)))
+    if max(split.tensor, split.pipeline, split.context) == 1:
+        return
+    if _shape(model) != "decoder":
+        raise NotCovered(_not_yet("model.is_decoder", model.is_decoder))
+    for value in model.layer_types:
+        if value not in SHARED_MIXERS:
+            raise NotCovered(_not_yet("model.layer_types", value))
+    if split.context > 1 and scenario.training.attention == "eager":
+        raise NotCovered(_not_yet("training.attention", scenario.training.attention))
+
+
+SHARED_MIXERS: Final = ("full_attention", "sliding_attention", "chunked_attention", "unrotated_attention")
+"""Mixers whose heads ranks can share."""
 
 
 def _require_written(scenario: Scenario) -> None:

@@ -42,6 +42,7 @@ from memgui.estimator.result import (
 from memgui.estimator.run import Found, Run
 from memgui.estimator.stages import is_spread, narrowed, placed, rank_of, require_spreadable
 from memgui.estimator.training import TrainingRun
+from memgui.estimator.training_ranks import is_split, stage_runs
 from memgui.estimator.verdict import verdict
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
@@ -69,6 +70,8 @@ def estimate(scenario: Scenario) -> Estimate:
             return ENGINES[scenario.inference.engine](scenario)
         if is_spread(scenario):
             return _spread(scenario)
+        if is_split(scenario):
+            return _staged(scenario)
         return _Assembly(scenario, run_of(scenario)).estimate()
     except NotCovered as fault:
         return unknown(scenario, fault.message)
@@ -109,6 +112,9 @@ def run_of(scenario: Scenario, *, whole: bool = True) -> Run:
     require_covered_run(scenario)
     if is_spread(scenario):
         return max(_runs(scenario), key=lambda run: _Assembly(scenario, run).peak.bytes)
+    if is_split(scenario):
+        stages = (run for _, run in stage_runs(scenario, whole=whole))
+        return max(stages, key=lambda run: _Assembly(scenario, run).peak.bytes)
     program = compiled(scenario.model, options(scenario))
     if scenario.task == "training":
         return TrainingRun(scenario, program, whole=whole)
@@ -135,6 +141,15 @@ def _spread(scenario: Scenario) -> Estimate:
     peaks = [device.peak.bytes for device in devices] * scenario.parallelism.tensor
     ranks = tuple(Rank(str(index), peak) for index, peak in enumerate(peaks))
     return msgspec.structs.replace(worst.estimate(), ranks=ranks, parameters=parameters(scenario))
+
+
+def _staged(scenario: Scenario) -> Estimate:
+    """The estimate of the fullest pipeline stage of a training step, with every stage's peak."""
+    require_covered_run(scenario)
+    stages = [(name, _Assembly(scenario, run)) for name, run in stage_runs(scenario)]
+    _, worst = max(stages, key=lambda stage: stage[1].peak.bytes)
+    ranks = tuple([Rank(name, stage.peak.bytes) for name, stage in stages])
+    return msgspec.structs.replace(worst.estimate(), ranks=ranks)
 
 
 class _Assembly:

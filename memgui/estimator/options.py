@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from memgui.estimator.dimensions import chunk_tokens
 from memgui.estimator.layout import layout_of
-from memgui.estimator.symbols import chunk_tokens
+from memgui.estimator.split import ALL, WHOLE, Split, Stage
 from memgui.spec.scenario import Lora, Scenario, Training
 
 WIDTHS = {"fp32": 4, "bf16": 2, "fp16": 2}
@@ -114,10 +115,20 @@ class Options(NamedTuple):
     fused: bool = False
     """Liger's kernels stand in for norms, rotations and gates"""
 
+    split: Split = WHOLE
+    """what of each layer a rank has"""
+    stage: Stage = ALL
+    """which layers it has"""
+
     @property
     def layerwise(self) -> bool:
         """Whether layers are checkpointed as a whole."""
         return self.checkpointing in ("full", "selective_op")
+
+    @property
+    def reduces_in_place(self) -> bool:
+        """Whether ranks sum into what they sum, as Megatron-LM does; else each sum is a new tensor."""
+        return self.implementation == "megatron"
 
     @property
     def base_trained(self) -> bool:

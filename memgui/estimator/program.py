@@ -13,15 +13,17 @@ from typing import NamedTuple
 
 from memgui.estimator.block import Block, Sparing
 from memgui.estimator.coverage import require_covered
+from memgui.estimator.dimensions import model_values
 from memgui.estimator.events import Group, gradient_of
 from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.modules import layers
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.names import names
 from memgui.estimator.modules.outline import StackPlan, block_label, outline
+from memgui.estimator.modules.ranks import sent
 from memgui.estimator.options import Options
 from memgui.estimator.roles import Cast, Place, Roles
-from memgui.estimator.symbols import model_values
+from memgui.estimator.split import on_rank, within
 from memgui.estimator.tape import AMBIENT, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
 from memgui.spec.weights import TOWERS, weights
@@ -135,7 +137,8 @@ class Program:
         self.model = model
         self.options = options
         rank = options.lora.rank if options.lora is not None else 0
-        self.sizes = sizes = Sizes(model_values(model, rank, options.virtual_tokens))
+        values = model_values(model, rank, options.virtual_tokens)
+        self.sizes = sizes = Sizes(on_rank(values, options.split))
         self.context = context = Context(model, options, sizes, names(model.model_type))
         self.kinds: list[Kind] = []
         self.stacks: list[Stack] = []
@@ -149,7 +152,8 @@ class Program:
             out = self._layers(stack, part)
             stack.close()
             self.stacks.append(stack)
-        self.tail = self._block("tail", plan.tail, context, out)
+        tail = plan.tail if options.stage.last else sent
+        self.tail = self._block("tail", tail, context, out)
         self.beside = Block(self._weights_beside())
         self.inputs = tuple(context.inputs)
         """what a batch brings to the device"""
@@ -211,7 +215,7 @@ class Program:
         x = stack.frame.tape.out
         assert x is not None
         recomputed = self.options.recomputed
-        thawing = _thawing(plan.layers, self.options.frozen_layers)
+        thawing = _thawing(within(plan.layers, self.options.stage), self.options.frozen_layers)
         for layer, count, frozen, again in _checkpointed(thawing, self.options):
             context = plan.context.frozen() if frozen else plan.context
             left = count

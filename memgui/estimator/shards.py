@@ -133,6 +133,26 @@ def gathered_window(program: Program, layout: Layout) -> Listed:
     return ((state_of("weights, gathered", largest, largest.width, (window,), window), 1),)
 
 
+def gathered_stage(kept: Iterable[tuple[Parameter | State, int]], layout: Layout, keeping: Keeping) -> Listed:
+    """What FSDP2 holds on a pipeline stage from its first micro batch to its last.
+
+    Whole weights, and whole gradients that are reduced when all micro batches have run back
+    (torch.distributed.pipelining: ``set_requires_gradient_sync(False)`` until the last one).
+    """
+    if not layout.fsdp or layout.pipeline == 1:
+        return ()
+    found: list[tuple[State, int]] = []
+    for thing, count in kept:
+        if isinstance(thing, State):
+            found.append((thing, count))
+            continue
+        found.append((state_of("weight, gathered", thing, thing.width), count))
+        if thing.grad:
+            width = 4 if keeping.master else thing.width
+            found.append((state_of("gradient, not reduced", thing, width), count))
+    return tuple(found)
+
+
 def sized(things: Iterable[tuple[Tensor | State, int]]) -> int:
     """Bytes of all."""
     return sum(thing.coefficient * count for thing, count in things)

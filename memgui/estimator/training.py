@@ -49,17 +49,28 @@ def base_scheme(scenario: Scenario) -> WeightScheme | None:
 class TrainingRun(Run):
     """A training scenario's program with its workload put in.
 
-    ``whole``: what kernels allocate themselves counts, as in the allocator's own counter.
+    ``whole``: what kernels allocate themselves counts, as in the allocator's own counter.  ``held`` is
+    the program of all that the rank has, where ``program`` is a chunk of it; ``waiting`` micro batches
+    are in the rank beside the one that runs.
     """
 
-    def __init__(self, scenario: Scenario, program: Program, *, whole: bool = True) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        program: Program,
+        *,
+        whole: bool = True,
+        held: Program | None = None,
+        waiting: int = 0,
+    ) -> None:
         self.scenario = scenario
         self.program = program
+        self.waiting = waiting
         training = scenario.training
         layout = layout_of(scenario)
         keeping = keeping_of(scenario, layout)
-        self.account = account(program, keeping, base_scheme(scenario))
-        self.units = units_of(program, keeping) if layout.fsdp else None
+        self.account = account(held or program, keeping, base_scheme(scenario))
+        self.units = units_of(program, keeping) if layout.fsdp and not self.account.adds else None
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         self.values = monomial_values(scenario, program, TRAINING)
         self.numbers = Bytes(self.values, whole=whole)
@@ -169,7 +180,8 @@ class TrainingRun(Run):
 
     def walk(self, *, accumulate: bool) -> Walk[int]:
         """The walk of a micro batch over bytes; ``accumulate``: gradients are there before it."""
-        accumulate = accumulate or self.account.consumer is not None or self.account.fills
+        a = self.account
+        accumulate = accumulate or a.consumer is not None or a.fills or a.adds
         found = self._walks.get(accumulate)
         if found is None:
             found = self._walks[accumulate] = self._walk(self.numbers, None, accumulate=accumulate)
@@ -187,7 +199,13 @@ class TrainingRun(Run):
                 self.program, measure, self.units, accumulate=accumulate, keep_outputs=keep, guide=guide
             )
         return Walk(
-            self.program, measure, accumulate=accumulate, keep_outputs=keep, consumer=consumer, guide=guide
+            self.program,
+            measure,
+            accumulate=accumulate,
+            keep_outputs=keep,
+            consumer=consumer,
+            guide=guide,
+            waiting=self.waiting,
         )
 
     def peak(self) -> Found:

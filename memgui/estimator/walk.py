@@ -27,7 +27,7 @@ class Walk(Generic[N]):
     ``accumulate``: gradients of weights exist already, or a ``consumer`` takes each.
     ``keep_outputs``: the model's result is referred to until the end of backward.  ``guide`` is the
     same walk over bytes, which says where in a layer the peak lies; without one all candidates
-    are compared.
+    are compared.  ``waiting``: how many micro batches have gone forward before, and not back yet.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class Walk(Generic[N]):
         keep_outputs: bool = False,
         consumer: Consumer | None = None,
         guide: Walk[int] | None = None,
+        waiting: int = 0,
     ) -> None:
         self.program = program
         self.m = measure
@@ -49,6 +50,7 @@ class Walk(Generic[N]):
         """whether a new gradient is added where it is made, and whether it is there for a moment only"""
         self.offloads = program.options.checkpoint_offload
         self.guide = guide
+        self.waiting = waiting
         self._kept: dict[Kind, N] = {}
         self._ahead: dict[Kind, Layer[N]] = {}
         self._behind: dict[tuple[Kind, Roles, str], Layer[N]] = {}
@@ -86,7 +88,22 @@ class Walk(Generic[N]):
 
     def begun(self) -> N:
         """What is there for all of the forward pass."""
-        return self.m.nothing()
+        return self.in_flight()
+
+    def in_flight(self) -> N:
+        """What a pipeline stage keeps of the micro batches that wait; on the last stage none has a loss."""
+        m, program = self.m, self.program
+        live = m.nothing()
+        if not self.waiting:
+            return live
+        for stack in program.stacks:
+            live = m.add(live, m.group(stack.frame.kept, stack.frame.sort_running))
+            live = m.add(live, m.group(stack.shared_kept, stack.frame.sort_input))
+            for kind in stack.kinds:
+                live = m.add(live, self.kept(kind), kind.count)
+        if not program.options.stage.last:
+            live = m.add(live, m.group(program.tail.kept, program.tail.sort_running))
+        return m.add(m.nothing(), live, self.waiting)
 
     def beside_tail(self) -> N:
         """What is there beside the block after the layers, both ways."""
@@ -217,7 +234,7 @@ class Walk(Generic[N]):
         """What is alive when the loss has been computed and the model has returned."""
         m, program = self.m, self.program
         tail = program.tail
-        live = m.nothing()
+        live = self.in_flight()
         for stack in program.stacks:
             live = m.add(live, m.group(stack.frame.kept, stack.frame.sort_running))
             live = m.add(live, m.group(stack.shared_kept, stack.frame.sort_input))

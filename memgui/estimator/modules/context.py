@@ -115,3 +115,8 @@ class Context:
     def hidden(self) -> Dims:
         """The residual stream."""
         return ("b", self.queries, "h")
+
+    @property
+    def residual(self) -> Dims:
+        """The residual stream on one rank, which may have only some of the tokens."""
+        return ("b", "sr", "h") if self.options.split.sequence else self.hidden

@@ -8,6 +8,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.embedding import tokens
 from memgui.estimator.modules.fused import linear_cross_entropy
 from memgui.estimator.modules.norm import norm
+from memgui.estimator.modules.ranks import gathered_logits, received
 from memgui.estimator.modules.reach import alibi, masks, reaches
 from memgui.estimator.modules.rotary import positions, tables
 from memgui.estimator.tape import Tape, Tensor
@@ -20,6 +21,10 @@ def stem(t: Tape, c: Context) -> Tensor:
     """Token and position embeddings, and the tensors that all layers share."""
     m, o = c.model, c.options
     t.part = t.module = "embedding"
+    if not o.stage.first:
+        x = received(t, c)
+        _shared(t, c, x.width)
+        return x
     x = tokens(t, c)
     if m.embedding_scaling != "normalizer":
         t.hold(x)  # the model's code refers to its embeddings until all layers are done
@@ -29,18 +34,24 @@ def stem(t: Tape, c: Context) -> Tensor:
         x = _project_in(t, c, x)
     if m.embedding_norm:
         x = norm(t, c, x, "embedding_layernorm", part="embedding")
+    _shared(t, c, x.width)
+    t.module = c.names["embedding.dropout"]
+    return op.dropout(t, x, o.embedding_dropout)
+
+
+def _shared(t: Tape, c: Context, width: int) -> None:
+    """Positions and masks that all layers are given."""
+    m = c.model
     if m.position_embedding == "rope" and not m.rotary_in_layer:
-        tables(t, c, x.width)
+        tables(t, c, width)
     elif m.position_embedding in ("rope", "none") and reaches(m):
         positions(t, c)
     elif m.position_embedding == "alibi":
         if m.score_masking == "filled":  # MPT: for every position there may be, in fp32
             alibi(t, c, ("a", "P"), FP32)
         else:
-            alibi(t, c, ("b", "a", c.keys), x.width)
-    masks(t, c, x.width)
-    t.module = c.names["embedding.dropout"]
-    return op.dropout(t, x, o.embedding_dropout)
+            alibi(t, c, ("b", "a", c.keys), width)
+    masks(t, c, width)
 
 
 def _project_in(t: Tape, c: Context, x: Tensor) -> Tensor:
@@ -88,19 +99,20 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         w = t.parameter("project_out.weight", ("e", "h"), o.width, o.base_trained)
         x = op.linear(t, x, w, None, "narrowed", ("b", c.queries, "e"))
         t.part = "lm_head"
-    assert c.table is not None
     called = c.names["head"]
-    if m.tie_word_embeddings:
+    rows = "V" if o.split.vocabulary == 1 else "Vt"
+    if m.tie_word_embeddings and c.table is not None:
         w = c.table
-    else:
+    else:  # the last stage of a pipeline has a copy of a tied one
         trained = o.base_trained or (o.training and o.trained == "frozen")
-        w = t.parameter("lm_head.weight", c.table.dims, o.width, trained, "vocabulary")
+        narrow = "e" if m.embedding_size else "h"
+        w = t.parameter("lm_head.weight", (rows, narrow), o.width, trained, "vocabulary")
     if kept(c, called):
-        w = t.parameter("lm_head.modules_to_save", c.table.dims, o.width, True, "vocabulary")
+        w = t.parameter("lm_head.modules_to_save", w.dims, o.width, True, "vocabulary")
     tokens = c.queries if o.training or o.whole_logits else 1
     shift = None
     if m.lm_head_bias:
-        shift = t.parameter("lm_head.bias", ("V",), o.width, w.grad, "vocabulary")
+        shift = t.parameter("lm_head.bias", (rows,), o.width, w.grad, "vocabulary")
     t.loss = True
     if o.loss == "fused_linear":
         t.part = t.module = "loss"
@@ -108,9 +120,10 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         y = linear_cross_entropy(t, c, x, w, labels)
         t.use(before, padded)
         return y
-    logits = op.linear(t, x, w, shift, "logits", ("b", tokens, "V"), "mm" if shift is None else "addmm")
+    logits = op.linear(t, x, w, shift, "logits", ("b", tokens, rows), "mm" if shift is None else "addmm")
     if adapted(c, called):
-        logits = low_rank(t, c, x, logits, called, "logits", ("V",), c.table.dims[1:], "column")
+        logits = low_rank(t, c, x, logits, called, "logits", (rows,), w.dims[1:], "column")
+    logits = gathered_logits(t, c, logits)
     t.module = "loss"
     if m.logit_scaling:
         logits = op.scale(t, logits)

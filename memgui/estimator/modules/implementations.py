@@ -31,13 +31,14 @@ class Implementation(NamedTuple):
 
     ``choices`` are the values of fields of a training step that it is written for, ``model`` those of a
     model's fields (of each element, where a field is a tuple); others are free.  ``version`` is what the
-    figures hold for.
+    figures hold for, ``shares`` which degrees of parallelism beside data the code has.
     """
 
     version: str
     code: Code | None
     choices: Mapping[str, Container[object]]
     model: Mapping[str, Container[object]] = MappingProxyType({})
+    shares: tuple[str, ...] = ()
 
     def lacks(self, model: ModelSpec) -> str:
         """The first field of ``model`` with a value that the code cannot run, or nothing."""
@@ -71,6 +72,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "loss": ("auto", "standard"),
             "compile": (False,),
         },
+        shares=("tensor", "pipeline", "context"),
     ),
     "fused": Implementation(
         "Liger Kernel 0.8, PyTorch 2.13, Transformers 5.24",

@@ -18,6 +18,7 @@ from memgui.estimator.modules.mamba2 import mamba2
 from memgui.estimator.modules.mlp import mlp
 from memgui.estimator.modules.moe import sparse
 from memgui.estimator.modules.norm import norm
+from memgui.estimator.modules.ranks import enter, leave
 from memgui.estimator.modules.reach import REACHES
 from memgui.estimator.modules.rg_lru import rg_lru
 from memgui.estimator.modules.short_conv import short_conv
@@ -126,9 +127,15 @@ def residual(module: Module, before: str, after: str) -> Writer:
     """``x`` and a module's output, with norms called ``before`` and ``after`` where the model has them."""
 
     def write(t: Tape, c: Context, x: Tensor) -> Tensor:
-        return PLACEMENTS[c.model.norm_placement](t, c, x, module, before, after)
+        inner = module if c.options.split.tensor == 1 else shared_out(module)
+        return PLACEMENTS[c.model.norm_placement](t, c, x, inner, before, after)
 
     return write
+
+
+def shared_out(module: Module) -> Module:
+    """A module whose matrices tensor parallel ranks share."""
+    return lambda t, c, x: leave(t, c, module(t, c, enter(t, c, x)))
 
 
 def _branch(t: Tape, c: Context, y: Tensor) -> Tensor:
@@ -178,11 +185,13 @@ def parallel(mixer: Module, feed_forward: Module) -> Writer:
 
     def write(t: Tape, c: Context, x: Tensor) -> Tensor:
         m = c.model
+        split = c.options.split.tensor > 1
+        mix, feed = (shared_out(mixer), shared_out(feed_forward)) if split else (mixer, feed_forward)
         first = norm(t, c, x, "input_layernorm")
         one = m.parallel_block == "one_norm"
-        mixed = mixer(t, c, first)
+        mixed = mix(t, c, first)
         second = first if one else norm(t, c, x, "post_attention_layernorm")
-        fed = feed_forward(t, c, second)
+        fed = feed(t, c, second)
         if m.joined_branches:
             joined = op.dropout(t, op.add_in_place(t, fed, mixed), c.options.hidden_dropout)
             out = op.add(t, x, joined, "residual stream")

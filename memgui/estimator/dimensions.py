@@ -1,0 +1,154 @@
+"""The letters of formulas that have a value as soon as the model is known."""
+
+from __future__ import annotations
+
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.model import ModelSpec
+
+MODEL: dict[str, tuple[str, str | None]] = {
+    "h": (QT_TRANSLATE_NOOP("symbols", "hidden size"), "model.hidden_size"),
+    "a": (QT_TRANSLATE_NOOP("symbols", "attention heads"), "model.num_attention_heads"),
+    "k": (QT_TRANSLATE_NOOP("symbols", "key/value heads"), "model.num_key_value_heads"),
+    "d": (QT_TRANSLATE_NOOP("symbols", "head size"), "model.head_dim"),
+    "g": (QT_TRANSLATE_NOOP("symbols", "query, key and value heads together (a + 2k)"), None),
+    "p": (QT_TRANSLATE_NOOP("symbols", "rotated part of a head"), "model.rotary_dim"),
+    "p2": (QT_TRANSLATE_NOOP("symbols", "half of the rotated part of a head"), None),
+    "dp": (QT_TRANSLATE_NOOP("symbols", "part of a head that is not rotated"), None),
+    "f": (QT_TRANSLATE_NOOP("symbols", "FFN width"), "model.intermediate_size"),
+    "E": (QT_TRANSLATE_NOOP("symbols", "experts"), "model.num_experts"),
+    "T": (QT_TRANSLATE_NOOP("symbols", "experts per token"), "model.num_experts_per_tok"),
+    "el": (QT_TRANSLATE_NOOP("symbols", "width that experts read"), "model.moe_latent_size"),
+    "m": (QT_TRANSLATE_NOOP("symbols", "expert width"), "model.moe_intermediate_size"),
+    "w": (QT_TRANSLATE_NOOP("symbols", "width of all shared experts"), None),
+    "lq": (QT_TRANSLATE_NOOP("symbols", "query latent size"), "model.q_lora_rank"),
+    "lk": (QT_TRANSLATE_NOOP("symbols", "KV latent size"), "model.kv_lora_rank"),
+    "lp": (QT_TRANSLATE_NOOP("symbols", "KV latent and rotated key together"), None),
+    "ih": (QT_TRANSLATE_NOOP("symbols", "indexer heads"), "model.index_n_heads"),
+    "id": (QT_TRANSLATE_NOOP("symbols", "indexer head size"), "model.index_head_dim"),
+    "nv": (QT_TRANSLATE_NOOP("symbols", "unrotated key and value of a head together"), None),
+    "dv": (QT_TRANSLATE_NOOP("symbols", "value head size"), "model.v_head_dim"),
+    "V": (QT_TRANSLATE_NOOP("symbols", "vocabulary"), "model.vocab_size"),
+    "Vt": (QT_TRANSLATE_NOOP("symbols", "vocabulary's share of a rank"), None),
+    "X": (QT_TRANSLATE_NOOP("symbols", "experts on a rank"), None),
+    "P": (QT_TRANSLATE_NOOP("symbols", "learned positions"), "model.max_position_embeddings"),
+    "e": (QT_TRANSLATE_NOOP("symbols", "embedding width"), "model.embedding_size"),
+    "r": (QT_TRANSLATE_NOOP("symbols", "adapter rank"), "training.lora.rank"),
+    "v": (QT_TRANSLATE_NOOP("symbols", "virtual tokens"), "training.virtual_tokens"),
+    "D": (QT_TRANSLATE_NOOP("symbols", "Mamba width"), "model.mamba_d_ssm"),
+    "N": (QT_TRANSLATE_NOOP("symbols", "state size"), "model.mamba_d_state"),
+    "mh": (QT_TRANSLATE_NOOP("symbols", "Mamba heads"), "model.mamba_n_heads"),
+    "md": (QT_TRANSLATE_NOOP("symbols", "Mamba head size"), "model.mamba_d_head"),
+    "mn": (QT_TRANSLATE_NOOP("symbols", "state size of all Mamba groups"), None),
+    "mc": (QT_TRANSLATE_NOOP("symbols", "width of Mamba's convolution"), None),
+    "mi": (QT_TRANSLATE_NOOP("symbols", "width of Mamba's projection"), None),
+    "gk": (QT_TRANSLATE_NOOP("symbols", "linear key heads"), "model.linear_num_key_heads"),
+    "gv": (QT_TRANSLATE_NOOP("symbols", "linear value heads"), "model.linear_num_value_heads"),
+    "ck": (QT_TRANSLATE_NOOP("symbols", "linear key size"), "model.linear_key_head_dim"),
+    "cv": (QT_TRANSLATE_NOOP("symbols", "linear value size"), "model.linear_value_head_dim"),
+    "gc": (QT_TRANSLATE_NOOP("symbols", "linear queries, keys and values together"), None),
+    "gq": (QT_TRANSLATE_NOOP("symbols", "the same with the gate"), None),
+    "lw": (QT_TRANSLATE_NOOP("symbols", "recurrence width"), "model.lru_width"),
+    "lb": (QT_TRANSLATE_NOOP("symbols", "recurrence width of one head"), None),
+    "Q": (QT_TRANSLATE_NOOP("symbols", "tokens of a chunk"), None),
+    "K": (QT_TRANSLATE_NOOP("symbols", "tokens of the short convolution"), None),
+    "A": (QT_TRANSLATE_NOOP("symbols", "longest source"), "model.max_source_positions"),
+}
+"""Symbols with a value as soon as the model (and the adapter) is known."""
+
+
+ON_RANK: dict[str, str] = {
+    "a": QT_TRANSLATE_NOOP("symbols", "attention heads of a rank"),
+    "k": QT_TRANSLATE_NOOP("symbols", "key/value heads of a rank"),
+    "g": QT_TRANSLATE_NOOP("symbols", "query, key and value heads of a rank together (a + 2k)"),
+    "f": QT_TRANSLATE_NOOP("symbols", "FFN width of a rank"),
+    "m": QT_TRANSLATE_NOOP("symbols", "expert width of a rank"),
+    "w": QT_TRANSLATE_NOOP("symbols", "width of all shared experts on a rank"),
+}
+"""What symbols mean where tensor parallel ranks share a layer's matrices."""
+
+
+def model_values(model: ModelSpec, rank: int, virtual: int) -> dict[str, int]:
+    """The value of every symbol in :data:`MODEL`."""
+    heads, shared = model.num_attention_heads, model.num_key_value_heads
+    rotated = model.head_dim if model.rotary_dim is None else model.rotary_dim
+    return {
+        "h": model.hidden_size,
+        "a": heads,
+        "k": shared,
+        "d": model.head_dim,
+        "g": heads + 2 * shared,
+        "p": rotated,
+        "p2": rotated // 2,
+        "dp": model.head_dim - rotated,
+        "f": model.intermediate_size,
+        "E": model.num_experts,
+        "T": model.num_experts_per_tok,
+        "el": model.moe_latent_size,
+        "m": model.moe_intermediate_size,
+        "w": model.n_shared_experts * model.shared_expert_intermediate_size,
+        "lq": model.q_lora_rank or 0,
+        "lk": model.kv_lora_rank or 0,
+        "lp": (model.kv_lora_rank or 0) + rotated,
+        "ih": model.index_n_heads,
+        "id": model.index_head_dim,
+        "nv": model.head_dim - rotated + (model.v_head_dim or model.head_dim),
+        "dv": model.v_head_dim or model.head_dim,
+        "V": model.vocab_size,
+        "Vt": model.vocab_size,
+        "X": model.num_experts,
+        "P": model.max_position_embeddings + model.position_offset,
+        "e": model.embedding_size or model.hidden_size,
+        "r": rank,
+        "v": virtual,
+        "D": model.mamba_d_ssm,
+        "N": model.mamba_d_state,
+        **_state_space(model),
+        **_linear(model),
+        "lw": model.lru_width,
+        "lb": model.lru_width // heads,
+        "Q": chunk_tokens(model),
+        "K": convolution_tokens(model),
+        "A": model.max_source_positions,
+    }
+
+
+def _state_space(model: ModelSpec) -> dict[str, int]:
+    maps = model.mamba_n_groups * model.mamba_d_state
+    convolved = model.mamba_d_ssm + 2 * maps
+    heads = model.mamba_n_heads
+    return {
+        "mh": heads,
+        "md": model.mamba_d_head,
+        "mn": maps,
+        "mc": convolved,
+        "mi": model.mamba_d_ssm + convolved + heads,
+    }
+
+
+def _linear(model: ModelSpec) -> dict[str, int]:
+    key_heads, value_heads = model.linear_num_key_heads, model.linear_num_value_heads
+    values = value_heads * model.linear_value_head_dim
+    mixed = 2 * key_heads * model.linear_key_head_dim + values
+    return {
+        "gk": key_heads,
+        "gv": value_heads,
+        "ck": model.linear_key_head_dim,
+        "cv": model.linear_value_head_dim,
+        "gc": mixed,
+        "gq": mixed + values,
+    }
+
+
+def chunk_tokens(model: ModelSpec) -> int:
+    """Tokens that recurrences work on together."""
+    return model.mamba_chunk_size or model.linear_chunk_size or 1
+
+
+def window(model: ModelSpec) -> int:
+    """Tokens that a layer with a window or with chunks caches; beyond any length where it has neither."""
+    return model.sliding_window or model.attention_chunk_size or 10**18
+
+
+def convolution_tokens(model: ModelSpec) -> int:
+    """Tokens that the model's short convolution reads."""
+    return model.mamba_d_conv or model.linear_conv_kernel_dim or model.conv1d_width

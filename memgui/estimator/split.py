@@ -1,0 +1,161 @@
+"""What of a layer, and which layers, one rank of a training step has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeVar
+
+from memgui.estimator.layout import Layout
+from memgui.spec.scenario import Scenario
+
+Run = TypeVar("Run")
+
+
+class Split(NamedTuple):
+    """How many ranks share each layer's matrices and sequences.
+
+    ``sequence``: the residual stream is cut along the tokens among tensor parallel ranks.  ``vocabulary``
+    ranks share the rows of the head (and, with ``whole_table`` false, of the embedding), which are filled
+    up to a multiple of ``padding``.
+    """
+
+    tensor: int = 1
+    sequence: bool = False
+    context: int = 1
+    expert: int = 1
+    expert_tensor: int = 1
+    vocabulary: int = 1
+    padding: int = 1
+
+
+WHOLE: Final = Split()
+"""One rank has all of it."""
+
+
+class Stage(NamedTuple):
+    """Which layers a rank has: ``spans`` of (first layer, how many), all of them where there are none.
+
+    The ``first`` stage has the embedding, the ``last`` one the head and the loss.
+    """
+
+    first: bool = True
+    last: bool = True
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+ALL: Final = Stage()
+"""There is one stage."""
+
+
+class Place(NamedTuple):
+    """A pipeline stage's rank: what it has, the chunk that is looked at, how many wait beside it."""
+
+    name: str
+    stage: Stage
+    chunk: Stage
+    waiting: int
+
+
+PADDING: Final = 128
+"""Megatron-LM fills up its vocabulary to a multiple of this on each tensor parallel rank."""
+
+
+def split_of(scenario: Scenario, layout: Layout) -> Split:
+    """How a training step's ranks share its layers, in the code that runs them."""
+    code = scenario.training.implementation
+    vocabulary, padding = layout.tensor, 1
+    if code == "megatron":
+        padding = PADDING * layout.tensor
+    elif code == "transformers" and scenario.model.tie_word_embeddings:
+        vocabulary = 1  # its embedding lies whole on each rank, and so does a head that is the same weight
+    return Split(
+        layout.tensor,
+        layout.sequence,
+        layout.context,
+        layout.expert,
+        layout.expert_tensor,
+        vocabulary,
+        padding,
+    )
+
+
+def on_rank(values: dict[str, int], split: Split) -> dict[str, int]:
+    """The values of the model's symbols on one rank; key and value heads are copied where too few."""
+    if split == WHOLE:
+        return values
+    ranks = split.tensor
+    heads, shared = values["a"] // ranks, max(1, values["k"] // ranks)
+    padded = -(-values["V"] // split.padding) * split.padding
+    return {
+        **values,
+        "a": heads,
+        "k": shared,
+        "g": heads + 2 * shared,
+        "f": -(-values["f"] // ranks),
+        "w": -(-values["w"] // ranks),
+        "m": -(-values["m"] // split.expert_tensor),
+        "X": values["E"] // split.expert,
+        "V": padded,
+        "Vt": -(-padded // split.vocabulary),
+    }
+
+
+def places(scenario: Scenario, layout: Layout) -> list[Place]:
+    """The rank of each pipeline stage, with how many micro batches (or chunks of them) wait in it at most.
+
+    1F1B: each stage has as many in flight as there are stages from it on.  Interleaved: a rank runs
+    ``2 (p - r - 1) + (m - 1) p`` chunks ahead before its first backward (Megatron-LM's schedules.py).
+    """
+    stages, chunks = layout.pipeline, layout.chunks
+    if stages == 1:
+        return [Place("0", ALL, ALL, 0)]
+    steps = scenario.training.gradient_accumulation_steps
+    spans = _spans(scenario, stages * chunks)
+    found: list[Place] = []
+    for rank in range(stages):
+        own = tuple(spans[rank + chunk * stages] for chunk in range(chunks))
+        first, last = rank == 0, rank == stages - 1
+        ahead = stages - rank - 1
+        if chunks > 1:
+            ahead = 2 * ahead + (chunks - 1) * stages
+        shown = own[-1] if last else own[0]
+        found.append(
+            Place(
+                str(rank),
+                Stage(first, last, own),
+                Stage(first, last, (shown,)),
+                min(ahead, steps * chunks - 1),
+            )
+        )
+    return found
+
+
+def _spans(scenario: Scenario, stages: int) -> list[tuple[int, int]]:
+    """The layers of each stage.
+
+    torchtitan counts the embedding and the head as a layer each; else the first stages take what is over.
+    """
+    layers = scenario.model.num_hidden_layers
+    ends = 1 if scenario.training.implementation == "torchtitan" and layers + 2 >= 2 * stages else 0
+    each, over = divmod(layers + 2 * ends, stages)
+    counts = [each + (stage < over) for stage in range(stages)]
+    counts[0] -= ends
+    counts[-1] -= ends
+    starts = [sum(counts[:stage]) for stage in range(stages)]
+    return list(zip(starts, counts, strict=True))
+
+
+def within(runs: Iterable[tuple[Run, int]], stage: Stage) -> list[tuple[Run, int]]:
+    """Of runs of layers those that the stage has."""
+    listed = list(runs)
+    if not stage.spans:
+        return listed
+    found: list[tuple[Run, int]] = []
+    for start, count in stage.spans:
+        at = 0
+        for one, many in listed:
+            here = min(at + many, start + count) - max(at, start)
+            if here > 0:
+                found.append((one, here))
+            at += many
+    return found

@@ -1,0 +1,105 @@
+"""What ranks hold that share out layers: tensor, sequence, pipeline, context and expert parallelism."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memgui.estimator import estimate, ledger
+from memgui.estimator.state import State
+from memgui.estimator.tape import Parameter
+from memgui.estimator.training_ranks import stage_runs
+from memgui.spec import Scenario
+from tests.estimator.build import spread, training
+from tests.estimator.models import LLAMA_2_7B, llama
+from tests.estimator.test_estimate import evaluated
+
+MODEL = llama("small", 1024, 512, 8, (8, 4, 64), 1536)
+
+
+def _weights(scenario: Scenario) -> list[int]:
+    return [run.account.weight_bytes for _, run in stage_runs(scenario)]
+
+
+def _step(**settings: Any) -> Scenario:
+    return training(MODEL, precision="bf16", sequence_length=1024, **settings)
+
+
+def test_tensor_parallel_ranks_share_matrices_and_copy_norms_and_embedding() -> None:
+    """Transformers' plan: the embedding and the norms lie whole on each rank, all else is shared."""
+    (whole,) = _weights(_step())
+    (shared,) = _weights(spread(_step(), tensor=4))
+    norms = (2 * 8 + 1) * 512
+    copied = 2 * (1024 * 512 + norms) + 2 * 32 * 4  # and two rotary buffers of 32 fp32 numbers
+    assert 4 * (shared - copied) == whole - copied
+
+
+def test_too_few_key_heads_are_copied() -> None:
+    def keys(ranks: int) -> int:
+        ((_, run),) = stage_runs(spread(_step(), tensor=ranks))
+        return sum(one.elements for one, _ in run.account.weights if _is_key(one))
+
+    assert keys(8) == keys(4) == keys(2) // 2 == 512 * 64
+
+
+def _is_key(one: Parameter | State) -> TypeGuard[Parameter]:
+    return isinstance(one, Parameter) and one.name.startswith("k_proj")
+
+
+def test_stages_hold_the_model_once() -> None:
+    (whole,) = _weights(_step())
+    rotary = 2 * 32 * 4
+    assert sum(_weights(spread(_step(), pipeline=4))) == whole + 3 * rotary
+
+
+def test_earlier_stages_keep_more_micro_batches() -> None:
+    """1F1B: as many in flight as there are stages from here on, if there are so many micro batches."""
+    full = spread(_step(gradient_accumulation_steps=8), pipeline=4)
+    assert [run.waiting for _, run in stage_runs(full)] == [3, 2, 1, 0]
+    short = spread(_step(gradient_accumulation_steps=2), pipeline=4)
+    assert [run.waiting for _, run in stage_runs(short)] == [1, 1, 1, 0]
+    found = estimate(full)
+    assert [rank.rank for rank in found.ranks] == ["0", "1", "2", "3"]
+    assert found.peak_bytes == max(rank.peak_bytes for rank in found.ranks)
+
+
+def test_formulas_of_a_rank_say_its_bytes() -> None:
+    found = estimate(spread(training(LLAMA_2_7B, precision="bf16"), tensor=4, pipeline=2))
+    for component in found.components[:-1]:
+        for part in component.children:
+            if part.children:
+                continue
+            said = part.derivation
+            values = {name: symbol.value for name, symbol in said.symbols.items()}
+            assert evaluated(said.formula, values) == part.bytes, part.key
+
+
+DEGREES = st.sampled_from([1, 2, 4])
+
+
+@settings(max_examples=40, deadline=None)
+@given(DEGREES, DEGREES, DEGREES, st.sampled_from(["none", "zero1", "zero2", "zero3"]))
+def test_splitting_more_never_holds_more(tensor: int, pipeline: int, data: int, sharding: str) -> None:
+    """Of weights, gradients and states."""
+
+    def held(**degrees: int) -> int:
+        scenario = spread(_step(optimizer="adamw"), sharding=sharding, **degrees)
+        return max(
+            a.weight_bytes + a.gradient_bytes + a.state_bytes
+            for a in (run.account for _, run in stage_runs(scenario))
+        )
+
+    here = held(tensor=tensor, pipeline=pipeline, data=data)
+    assert held(tensor=2 * tensor, pipeline=pipeline, data=data) <= here
+    assert held(tensor=tensor, pipeline=2 * pipeline, data=data) <= here
+    assert held(tensor=tensor, pipeline=pipeline, data=2 * data) <= here
+
+
+@pytest.mark.parametrize("context", [2, 4])
+def test_context_parallel_ranks_keep_their_tokens(context: int) -> None:
+    whole = ledger(_step()).saved_total
+    shared = ledger(spread(_step(), context=context)).saved_total
+    assert shared == pytest.approx(whole / context, rel=0.01)
