@@ -24,6 +24,7 @@ from memgui.gui.numbers import Numbers
 from memgui.gui.pages import Pages
 from memgui.gui.pinning import Pinning
 from memgui.gui.presets_dock import PresetsDock
+from memgui.gui.stops import first_stop
 from memgui.gui.tabs import Tabs
 from memgui.gui.theme import Look, menu_sheet
 from memgui.gui.toolbar import Toolbar
@@ -268,12 +269,3 @@ class Interior(QObject):
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
             self._dress_menus()
         return False
-
-
-def first_stop(pane: QWidget) -> QWidget | None:
-    """The first widget of a pane that Tab stops at; ``None`` where there is none in sight."""
-    for widget in (pane, *pane.findChildren(QWidget)):
-        stops = widget.focusPolicy().value & Qt.FocusPolicy.TabFocus.value
-        if stops and widget.isVisible() and widget.isEnabled():
-            return widget
-    return None

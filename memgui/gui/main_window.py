@@ -27,6 +27,7 @@ from memgui.gui.body import NARROW, Body
 from memgui.gui.controls.scrolling import slim
 from memgui.gui.donut.widget import Donut
 from memgui.gui.legend.legend import Legend
+from memgui.gui.stops import move, regions
 from memgui.gui.theme import Look
 from memgui.gui.verdict.band import VerdictBand
 from memgui.gui.window_state import WindowState
@@ -157,6 +158,12 @@ class MainWindow(QMainWindow):
                 self.presets_folded = False
                 self.body.show_presets(True)
             self.narrowed.emit(self._narrow)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        items = (self.column.itemAt(at) for at in range(self.column.count()))
+        column = [part for item in items if item is not None and (part := item.widget()) is not None]
+        parts = regions(column, self.body)
+        return move(self, parts, forward=forward)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

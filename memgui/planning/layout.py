@@ -35,6 +35,8 @@ def together(scenario: Scenario, path: str, value: Any) -> dict[str, Any]:
     if path not in (COUNT, *DEGREES) or math.prod(degrees.values()) != count:
         return values
     free = taking(scenario)
+    if path == COUNT and value == 1:
+        return values | {one: 1 for one, degree in degrees.items() if degree > 1}
     if path == COUNT:
         others = math.prod(degree for one, degree in degrees.items() if one != free)
         if value % others == 0:

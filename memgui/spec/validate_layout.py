@@ -18,10 +18,13 @@ SHARDINGS = {
 
 
 def layout(scenario: Scenario) -> Iterator[Issue]:
-    """Issues of the layout; none where there is one device."""
-    if scenario.device.count == 1:
+    """Issues of the layout; none where there is one device and nothing that shares it."""
+    split, alone = scenario.parallelism, scenario.device.count == 1
+    if alone and (split.data * split.tensor * split.pipeline * split.context == 1 or _paper(scenario)):
         return
     yield from _degrees(scenario)
+    if alone:
+        return
     yield from _heads(scenario)
     yield from _stages(scenario)
     if scenario.task == "training" and scenario.method == "detailed":
@@ -29,6 +32,11 @@ def layout(scenario: Scenario) -> Iterator[Issue]:
         yield from _sequences(scenario)
         yield from _experts(scenario)
         yield from _shares(scenario)
+
+
+def _paper(scenario: Scenario) -> bool:
+    """Whether a formula is asked, which takes degrees without devices."""
+    return scenario.method != "detailed"
 
 
 def divisors(number: int) -> Message:

@@ -22,6 +22,7 @@ def setup(count: int = 1, **degrees: int) -> Scenario:
         (setup(), "device.count", 8, {"parallelism.data": 8}),
         (setup(8, data=2, tensor=4), "device.count", 16, {"parallelism.data": 4}),
         (setup(8, data=2, tensor=4), "device.count", 6, {}),  # no whole degree: the person is told
+        (setup(8, data=2, tensor=4), "device.count", 1, {"parallelism.data": 1, "parallelism.tensor": 1}),
         (setup(8, data=8), "parallelism.tensor", 4, {"parallelism.data": 2}),
         (setup(8, data=8), "parallelism.tensor", 16, {"parallelism.data": 1, "device.count": 16}),
         (setup(4, tensor=4), "parallelism.tensor", 8, {"device.count": 8}),

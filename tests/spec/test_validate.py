@@ -81,3 +81,12 @@ def test_unusual_is_a_note_and_hidden_fields_are_not_judged() -> None:
     assert codes(replace(SCENARIO, "training.micro_batch_size", 5000)) == {"unusual": "note"}
     other = replace(replace(SCENARIO, "training.micro_batch_size", 5000), "task", "inference")
     assert codes(other) == {}
+
+
+def test_degrees_on_one_device_are_told() -> None:
+    scenario = replace(SCENARIO, "parallelism.tensor", 4)
+    (issue,) = [issue for issue in validate(scenario) if issue.code == "degrees_and_devices"]
+    assert issue.severity == "error"
+    assert "device.count" in issue.paths
+    paper = replace(scenario, "method", "megatron_paper")
+    assert not [issue for issue in validate(paper) if issue.code == "degrees_and_devices"]

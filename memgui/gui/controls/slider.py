@@ -30,7 +30,7 @@ class Slider(QSlider):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def set_limit(self, position: int | None) -> None:
-        """The last position that fits; ``None`` while it is not known."""
+        """The last position that fits, below 0 where none does; ``None`` while it is not known."""
         if position != self._limit:
             self._limit = position
             self.update()
@@ -106,7 +106,10 @@ class Slider(QSlider):
         notch = self._x(self._limit) if enabled and self._limit is not None else None
         if notch is not None and self._limit is not None and self._limit < self.maximum():
             past = QRectF(groove)
-            past.setLeft(notch)
+            if self._limit < 0:
+                notch = None  # all of it is past what fits
+            else:
+                past.setLeft(notch)
             painter.setBrush(mixed(colours.bad, colours.window, 0.42))
             painter.drawRoundedRect(past, thick / 2, thick / 2)
         else:

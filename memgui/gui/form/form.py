@@ -264,7 +264,7 @@ class Form(QWidget):
             if limit is None or not isinstance(value, int):
                 row.set_largest(None, "")
             elif limit.largest is None:
-                row.set_largest(0, self.tr("no value fits"))
+                row.set_largest(-1, self.tr("no value fits"))
             elif value > limit.largest:
                 text = self.tr("fits up to {largest}").format(largest=numbers.grouped(limit.largest))
                 row.set_largest(limit.largest, text)

@@ -80,8 +80,14 @@ class LogSlider(Slider):
             self.update()
 
     def set_largest(self, largest: int | None) -> None:
-        """Tint the groove past the largest value that fits; ``None`` while that is not known."""
-        self.set_limit(None if largest is None else self._scale.position(largest))
+        """Tint the groove past the largest value that fits; ``None`` while that is not known.
+
+        A value below the least one says that none fits.
+        """
+        if largest is not None and largest < self._scale.low:
+            self.set_limit(-1)
+        else:
+            self.set_limit(None if largest is None else self._scale.position(largest))
 
     def _turn(self, value: int, held: bool) -> None:
         if value != self._exact:

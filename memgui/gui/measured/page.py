@@ -169,6 +169,7 @@ class MeasuredPage(QWidget):
         column.addWidget(self.fault)
         self.empty = QLabel(self)
         self.empty.setWordWrap(True)
+        self.empty.setContentsMargins(0, look.px(4), look.px(10), 0)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         self.empty.setText(
             self.tr(

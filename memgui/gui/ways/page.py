@@ -154,7 +154,7 @@ class WaysPage(QWidget):
         unit = Numbers.of(self._view.view).unit
         return {
             "change": self.tr("Change"),
-            "bar": self.tr("Needs, saves, limit"),
+            "bar": self.tr("Needs, saves"),
             "saves": self.tr("Saves {unit}").format(unit=unit),
             "needs": self.tr("Needs {unit}").format(unit=unit),
             "verdict": self.tr("Verdict"),

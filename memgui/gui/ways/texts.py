@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -29,11 +30,20 @@ _SHORT = {
     "Gradients freed after each step": QT_TRANSLATE_NOOP("ways", "Free the gradients"),
     "Packed samples, no padding mask": QT_TRANSLATE_NOOP("ways", "Packed samples"),
     "Checkpoint activations": QT_TRANSLATE_NOOP("ways", "Checkpointing"),
+    "{method} on a base in {format}": QT_TRANSLATE_NOOP("ways", "{format} {method}"),
 }
 """Shorter names of titles, by title, for where two or three words must do."""
 
-_LONG_ENOUGH = frozenset({"Checkpoint activations"})
+_LONG_ENOUGH = frozenset({"Checkpoint activations", "{method} on a base in {format}"})
 """Titles that are only cut short beside another one."""
+
+_FORMATS = {
+    "training.base_format": QT_TRANSLATE_NOOP("ways", "{value} base"),
+    "training.lora.adapter_format": QT_TRANSLATE_NOOP("ways", "{value} adapters"),
+    "inference.weight_format": QT_TRANSLATE_NOOP("ways", "{value} weights"),
+    "inference.kv_cache_format": QT_TRANSLATE_NOOP("ways", "{value} cache"),
+}
+"""What a number format is of, in a word."""
 
 _FACTS = frozenset({"device.memory_bytes", "device.compute_capability", "parallelism.data"})
 """Fields that follow from another one that is named."""
@@ -60,8 +70,11 @@ def short_title(way: Way, words: QtWords) -> str:
 
 def _brief(way: Way, words: QtWords) -> str:
     if way.title.template in _SHORT:
-        return translate("ways", _SHORT[way.title.template])
+        return replace(way.title, template=_SHORT[way.title.template]).text(words)
     one = way.changes[0]
+    if len(way.changes) == 1 and one.path in _FORMATS:
+        value = value_text(BY_PATH[one.path], one.new).partition(",")[0]
+        return translate("ways", _FORMATS[one.path]).format(value=value)
     if way.title.template == "{field}: {value}" and _says_enough(one):
         return value_text(BY_PATH[one.path], one.new)
     return way.title.text(words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QAction, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QWidget
 
 from memgui.document.what_if import MOST_DEVICES, WhatIf
 from memgui.gui.controls.buttons import ToolButton
@@ -76,6 +76,9 @@ class Controls(QWidget):
         made.setToolTip(name)
         made.setMinimumContentsLength(letters)
         made.setMaximumWidth(Look.of(self).px(200))
+        policy = made.sizePolicy()
+        policy.setHorizontalPolicy(QSizePolicy.Policy.Expanding)
+        made.setSizePolicy(policy)
         return made
 
     def _box(self, path: str, name: str) -> NumberBox:
@@ -88,8 +91,9 @@ class Controls(QWidget):
 
     def _lay_out(self) -> None:
         row = self._row
+        self._verb = self._word(self.tr("Sweep"), self.field)
         widgets: tuple[QWidget, ...] = (
-            self._word(self.tr("Sweep"), self.field),
+            self._verb,
             self.field,
             self._word(self.tr("from"), self.low),
             self.low,
@@ -99,7 +103,7 @@ class Controls(QWidget):
         )
         for widget in widgets:
             row.addWidget(widget, 3 if isinstance(widget, ComboBox) and widget is not self.scale else 0)
-        row.addStretch(1)
+        row.addSpacing(Look.of(self).px(8))
         row.addWidget(self._word(self.tr("against"), self.against))
         widgets = (self.against, self.devices, self.switch, self.copy)
         for widget in widgets:
@@ -111,9 +115,12 @@ class Controls(QWidget):
         return made
 
     def set_narrow(self, width: float) -> None:
-        """Drop the device button's text, then the words, where ``width`` (at a 13 px body) is little."""
+        """Drop the device button's text and the first word, then all, where ``width`` is little.
+
+        ``width`` is in pixels at a 13 px body.
+        """
         for label in self.findChildren(QLabel):
-            label.setVisible(width >= NARROW)
+            label.setVisible(width >= (WIDE if label is self._verb else NARROW))
         self.devices.set_wide(width >= WIDE)
 
     def fill(self) -> None:
