@@ -21,7 +21,7 @@ from memgui.estimator.modules.reach import FLASH_2
 from memgui.estimator.modules.rotary import ROTATIONS
 from memgui.estimator.modules.routers import ROUTERS
 from memgui.estimator.optimizers import OPTIMIZERS
-from memgui.estimator.options import WIDTHS
+from memgui.estimator.options import ADAPTERS, WIDTHS
 from memgui.spec.formats import SCHEMES
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
@@ -162,9 +162,22 @@ def _require_written(scenario: Scenario) -> None:
         value = getattr(scenario.training, name)
         if value not in known:
             raise NotCovered(_not_yet(f"training.{name}", value))
+    _require_packed(scenario)
     lacking = code.lacks(scenario.model)
     if lacking:
         raise NotCovered(_not_yet(f"model.{lacking}", getattr(scenario.model, lacking)))
+
+
+def _require_packed(scenario: Scenario) -> None:
+    """Raise :class:`NotCovered` where it is not known how a packed base runs."""
+    training = scenario.training
+    if training.method not in ADAPTERS:
+        return
+    base = training.base_format
+    if base.startswith(("gptq_", "awq_")) and scenario.model.num_experts:  # how experts are packed
+        raise NotCovered(_not_yet("training.base_format", base))
+    if base.startswith("hqq_") and training.method == "lora" and training.lora.variant == "dora":
+        raise NotCovered(_not_yet("training.lora.variant", training.lora.variant))
 
 
 def _require_shareable(scenario: Scenario) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from memgui.estimator.dimensions import chunk_tokens
 from memgui.estimator.layout import layout_of
 from memgui.estimator.split import ALL, WHOLE, Split, Stage
+from memgui.spec.formats import SCHEMES
 from memgui.spec.scenario import Lora, Scenario, Training
 
 WIDTHS = {"fp32": 4, "bf16": 2, "fp16": 2}
@@ -22,14 +23,28 @@ WIDTHS = {"fp32": 4, "bf16": 2, "fp16": 2}
 ADAPTERS = ("lora", "ia3", "prompt")
 """Methods that train something beside a frozen base."""
 
-BASES: dict[str, tuple[str, bool]] = {
+BITSANDBYTES: dict[str, tuple[str, bool]] = {
     "int8": ("int8", False),
     "nf4": ("4bit", False),
     "nf4_dq": ("4bit", True),
     "fp4": ("4bit", False),
     "fp4_dq": ("4bit", True),
 }
-"""Packed bases that adapters can be trained on: who runs them, and whether scales are packed too."""
+"""Formats that bitsandbytes packs as it loads: who runs them, and whether scales are packed too."""
+
+PACKED_BEFORE = ("gptq", "awq", "hqq")
+"""Libraries that run what was packed before; names of formats begin with theirs."""
+
+BASES: dict[str, tuple[str, bool]] = {
+    **BITSANDBYTES,
+    **{
+        name: (library, False)
+        for library in PACKED_BEFORE
+        for name in SCHEMES
+        if name.startswith(f"{library}_")
+    },
+}
+"""Packed bases that adapters can be trained on, likewise."""
 
 OWN_LOSS = {"fused": "fused_linear", "litgpt": "chunked", "torchtune": "chunked"}
 """How implementations compute the loss unless told otherwise, where that is not at once."""
@@ -37,7 +52,10 @@ OWN_LOSS = {"fused": "fused_linear", "litgpt": "chunked", "torchtune": "chunked"
 RUN_BY = {("litgpt", "4bit"): "4bit_of_2023", ("torchtune", "4bit"): "nf4_torchao"}
 """Who runs a packed base where that is not the library that packs it today."""
 
-UPCAST = ("int8", "4bit")
+FEW_TOKENS = 1024
+"""Up to here AWQ's kernel multiplies packed weights."""
+
+UPCAST = ("int8", "4bit", "awq")
 """Bases whose other weights ``prepare_model_for_kbit_training`` turns to fp32."""
 
 
@@ -114,6 +132,8 @@ class Options(NamedTuple):
     """layers go through torch.compile"""
     fused: bool = False
     """Liger's kernels stand in for norms, rotations and gates"""
+    few_tokens: bool = False
+    """so few in a micro batch that packed weights are multiplied without being unpacked"""
 
     split: Split = WHOLE
     """what of each layer a rank has"""
@@ -211,11 +231,12 @@ def options(scenario: Scenario) -> Options:
             loss=loss_of(training),
             compiled=training.compile,
             fused=training.implementation == "fused",
+            few_tokens=base == "awq" and training.micro_batch_size * training.sequence_length <= FEW_TOKENS,
         )
     inference = scenario.inference
     ahead = inference.engine == "gpt-fast"
     old = not ahead and inference.transformers_version == "4.35"
-    base, nested = BASES.get(inference.weight_format, ("", False))
+    base, nested = BITSANDBYTES.get(inference.weight_format, ("", False))
     return Options(
         training=False,
         width=4 if inference.weight_format == "fp32" else 2,

@@ -37,13 +37,17 @@ CLIP = "aten.linalg_vector_norm"
 
 
 def base_scheme(scenario: Scenario) -> WeightScheme | None:
-    """How a frozen base is packed; what its scheme leaves alone is as the program has it."""
+    """How a frozen base is packed; what its scheme leaves alone is as the program has it.
+
+    Packers replace linear layers: experts, which are parameters of three dimensions, stay as they are.
+    """
     training = scenario.training
     if training.method not in ADAPTERS or training.base_format not in BASES:
         return None
     scheme = weight_scheme(training.base_format)
     head = scheme.linear if training.implementation == "litgpt" else ""  # it packs every linear layer
-    return msgspec.structs.replace(scheme, base="", head=head)
+    parts = tuple(part for part in scheme.parts if part != "experts")
+    return msgspec.structs.replace(scheme, base="", head=head, parts=parts)
 
 
 class TrainingRun(Run):

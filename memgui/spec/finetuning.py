@@ -22,6 +22,7 @@ def validate_training(scenario: Scenario) -> Iterator[Issue]:
                 QT_TRANSLATE_NOOP("messages", "FlashAttention 2 computes in 16 bits; computed all the same.")
             ),
         )
+    yield from _beside(scenario)
     layers = scenario.model.num_hidden_layers
     if training.method == "full" and training.frozen_layers > layers:
         yield Issue(
@@ -34,3 +35,34 @@ def validate_training(scenario: Scenario) -> Iterator[Issue]:
             ),
             Message(QT_TRANSLATE_NOOP("messages", "Allowed: up to {longest}."), {"longest": layers}),
         )
+
+
+_PLAIN_LORA = ("gptq_", "awq_")
+"""Bases beside which PEFT builds low-rank adapters without their norms (DoRA)."""
+
+_NO_SCALING = (*_PLAIN_LORA, "hqq_")
+"""Bases beside which PEFT builds no (IA)³."""
+
+
+def _beside(scenario: Scenario) -> Iterator[Issue]:
+    """What PEFT does not build beside a packed base."""
+    training = scenario.training
+    base = training.base_format
+    if training.method == "lora" and training.lora.variant == "dora" and base.startswith(_PLAIN_LORA):
+        path, wanted = "training.lora.variant", "DoRA"
+        allowed = "lora, rslora, lora_fa, mica"
+    elif training.method == "ia3" and base.startswith(_NO_SCALING):
+        path, wanted = "training.method", "(IA)³"
+        allowed = "lora, prompt"
+    else:
+        return
+    yield Issue(
+        "error",
+        "not_beside_this_base",
+        (path, "training.base_format"),
+        Message(
+            QT_TRANSLATE_NOOP("messages", "PEFT builds no {adapter} beside a base packed as {base}."),
+            {"adapter": wanted, "base": base},
+        ),
+        Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": allowed}),
+    )

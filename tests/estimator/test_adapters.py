@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from memgui.estimator import ledger
-from tests.estimator.build import measured
+from memgui.estimator import estimate, ledger
+from memgui.spec import Lora
+from memgui.spec.validate import validate
+from tests.estimator.build import measured, training
+from tests.estimator.models import LLAMA_3_1B
 
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "adapter_rows.json").read_text("utf-8"))[
     "rows"
@@ -21,3 +24,25 @@ def test_steps(row: dict[str, Any]) -> None:
     assert {name: getattr(steady, name) for name in row["moments"]} == row["moments"]
     assert {phase: steady.phases.get(phase) for phase in row["phases"]} == row["phases"]
     assert held.parameters.trainable == row["trainable"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "at_fault"),
+    [
+        (
+            {"method": "lora", "lora": Lora(variant="dora"), "base_format": "awq_int4_g128"},
+            "training.lora.variant",
+        ),
+        ({"method": "ia3", "base_format": "hqq_4bit_g64"}, "training.method"),
+    ],
+)
+def test_what_peft_does_not_build_beside_a_packed_base(settings: dict[str, Any], at_fault: str) -> None:
+    issues = validate(training(LLAMA_3_1B, **settings))
+    assert [(issue.code, issue.paths[0]) for issue in issues if issue.severity == "error"] == [
+        ("not_beside_this_base", at_fault)
+    ]
+
+
+def test_norms_of_weights_that_hqq_packs_are_refused() -> None:
+    settings = {"method": "lora", "lora": Lora(variant="dora"), "base_format": "hqq_4bit_g64"}
+    assert estimate(training(LLAMA_3_1B, **settings)).verdict.kind == "unknown"

@@ -13,6 +13,9 @@ from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
 
 FP32 = 4
 
+LEAVE_CASTS = ("4bit", "int8", "awq", "hqq")
+"""Bases beside which PEFT's own layers leave casts to autocast where that is on."""
+
 
 def adapted(c: Context, called: str) -> bool:
     """Whether the scenario's low-rank adapters go on layers of this name."""
@@ -38,7 +41,8 @@ def low_rank(
     """``base + scaling * B(A(dropout(x)))``.
 
     Beside a bitsandbytes layer PEFT copies the 4-bit result first, leaves casts to autocast where that
-    is on, and casts its own result before the sum; else after it.  Its input is an argument of the call.
+    is on, and casts its own result before the sum (AWQ: before it is scaled); else after it.  Its input
+    is an argument of the call.
     """
     result = _low_rank(t, c, x, base, called, name, out, wide, cut)
     t.use(x)
@@ -51,7 +55,8 @@ def _low_rank(
     o, lora = c.options, c.options.lora
     assert lora is not None
     rows = x.dims[: len(x.dims) - len(wide)]
-    packed = o.base in ("4bit", "int8")
+    packed = o.base in ("4bit", "int8", "awq")
+    casts = not (t.autocast and o.base in LEAVE_CASTS)
     if o.base == "4bit":
         base = op.clone(t, base)
     part, t.part = t.part, "adapter"
@@ -60,7 +65,7 @@ def _low_rank(
     inward = "row" if cut == "row" else ""
     down = t.parameter(f"{called}.lora_A", ("r", *wide), width, lora.variant != "lora_fa", inward)
     up = t.parameter(f"{called}.lora_B", (*out, "r"), width, lora.variant != "mica", outward)
-    own = x if packed and t.autocast else op.cast(t, x, width)
+    own = op.cast(t, x, width) if casts else x
     dropped = op.dropout(t, own, lora.dropout)
     dims = (*rows, *out)
     if lora.variant == "dora":
@@ -70,12 +75,15 @@ def _low_rank(
             return total
     else:
         inner = op.linear(t, dropped, down, None, "adapter, inner", (*rows, "r"))
-        outer = op.scale(t, op.linear(t, inner, up, None, "adapter, outer", dims))
-        if packed and not t.autocast:
+        outer = op.linear(t, inner, up, None, "adapter, outer", dims)
+        if o.base == "awq" and casts:
+            outer = op.cast(t, outer, base.width)
+        outer = op.scale(t, outer)
+        if packed and casts:
             outer = op.cast(t, outer, base.width)
         total = op.add(t, base, outer, name)
         t.use(dropped)
-        if packed:
+        if packed or not casts:
             t.part = part
             return total
     result = op.cast(t, total, base.width)

@@ -18,6 +18,9 @@ HALF = 2
 BLOCK = 64
 """Weights that share a scale in bitsandbytes' 4-bit formats."""
 
+SHARES = 8
+"""Into which AWQ's kernel splits each sum."""
+
 Linear = Callable[[Tape, Context, Tensor, Parameter, Parameter | None, str, Dims], Tensor]
 
 
@@ -125,10 +128,70 @@ def four_bit_of_torchao(
     return out if bias is None else op.add_broadcast(t, out, bias, name)
 
 
+def gptq(
+    t: Tape, c: Context, x: Tensor, w: Parameter, bias: Parameter | None, name: str, dims: Dims
+) -> Tensor:
+    """``TorchLinear`` of GPT-QModel 7.7, which stands in for every kernel of it while a model trains.
+
+    A compiled function unpacks the weight, in its input's format; a plain product follows, for whose
+    backward autograd keeps the unpacked weight.  A bias is added in place.
+    """
+    unpacked = t.tensor("weight, unpacked", w.dims, x.width)
+    t.run("dequantize_weight", (), (unpacked,), (), ())
+    out = op.linear(t, x, unpacked, None, name, dims)
+    return out if bias is None else op.add_in_place(t, out, bias)
+
+
+def awq(
+    t: Tape, c: Context, x: Tensor, w: Parameter, bias: Parameter | None, name: str, dims: Dims
+) -> Tensor:
+    """``AwqGEMMLinear`` of GPT-QModel 7.7: keeps nothing but what is packed; computes in 16 bits.
+
+    Forward and backward unpack the weight, as fp16.  Few tokens go through a kernel that
+    reads packed weights and sums eight shares.
+    """
+    o = c.options
+    own = op.cast(t, x, HALF)
+    out = t.tensor(name, dims, HALF, own.grad)
+    again = (HALF * w.elements, 0)
+    if o.few_tokens:
+        inner = (SHARES * FP32 * (out.coefficient // HALF), out.monomial)
+        t.record("awq_gemm", (own,), out, (), ((own, NEW),), None, again, inner=inner)
+    else:
+        unpacked = t.tensor("weight, unpacked", w.dims, HALF)
+        t.run("awq_dequantize_weights", (), (unpacked,), (), ())
+        t.record("awq_matmul", (own, unpacked), out, (), ((own, NEW),), None, again)
+        t.use(unpacked)
+    if bias is not None:
+        out = op.add_broadcast(t, out, bias, name)
+    t.use(own, x)
+    return op.cast(t, out, x.width)
+
+
+def hqq(
+    t: Tape, c: Context, x: Tensor, w: Parameter, bias: Parameter | None, name: str, dims: Dims
+) -> Tensor:
+    """``HQQLinear`` of hqq 0.2.8 with PyTorch's backend: keeps its input although no gradient needs it.
+
+    Unpacking holds the values, the values less their zeros, and these scaled, before the first two die.
+    """
+    compute = c.options.autocast or x.width
+    x = op.cast(t, x, compute)
+    size = compute * w.elements
+    unpacked = t.tensor("weight, unpacked", w.dims, compute)
+    t.run("dequantize", (), (unpacked,), (), (), (2 * size, 0))
+    out = t.tensor(name, dims, compute, x.grad)
+    t.record("matmul", (x, unpacked), out, (x,), ((x, NEW),), None, (3 * size, 0))
+    return out if bias is None else op.add_in_place(t, out, bias)
+
+
 LINEARS: dict[str, Linear] = {
     "4bit": four_bit,
     "4bit_of_2023": four_bit_of_2023,
     "nf4_torchao": four_bit_of_torchao,
     "int8": eight_bit,
+    "gptq": gptq,
+    "awq": awq,
+    "hqq": hqq,
 }
 """By ``Options.base``."""

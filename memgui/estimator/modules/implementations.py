@@ -14,7 +14,7 @@ from memgui.estimator.modules import litgpt, torchtune
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import LayerPlan, Writer
 from memgui.estimator.modules.reach import FLASH_2, FLEX
-from memgui.estimator.options import ADAPTERS, BASES, WIDTHS
+from memgui.estimator.options import ADAPTERS, BASES, BITSANDBYTES, WIDTHS
 from memgui.spec.model import ModelSpec
 
 
@@ -109,7 +109,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
         {
             "method": ("lora",),
             "attention": ("eager", "sdpa"),
-            "base_format": {*WIDTHS, *BASES},
+            "base_format": {*WIDTHS, *BITSANDBYTES},
             "loss": ("auto", "chunked"),
             "compile": (False,),
         },

@@ -33,7 +33,8 @@ def projection(
     w = t.parameter(
         f"{called}.weight", (*out, *wide), o.width, o.base_trained, cut, role=role, inputs=len(wide)
     )
-    shift = t.parameter(f"{called}.bias", out, o.width, o.base_trained, outward) if bias else None
+    width = 2 if o.base == "awq" else o.width  # there a buffer, which nothing prepares
+    shift = t.parameter(f"{called}.bias", out, width, o.base_trained, outward) if bias else None
     given = scaled_input(t, c, x, role, called, wide)
     if o.base:
         y = LINEARS[o.base](t, c, given, w, shift, name, dims)

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from memgui.spec.fields import when
 from memgui.spec.fields.field import Choice, Field, Kind
+from memgui.spec.formats.weights import WEIGHT_FORMATS
 from memgui.spec.messages import QT_TRANSLATE_NOOP
+
+_LIBRARIES = (
+    ("gptq_int4_", "GPT-QModel"),
+    ("gptq_int8_", "GPT-QModel"),
+    ("awq_", "GPT-QModel"),
+    ("hqq_", "hqq"),
+)
+
+
+def _packed_before() -> Iterator[Choice]:
+    """Bases that are packed before they are loaded; those of 3 bits are unpacked in other steps."""
+    for start, library in _LIBRARIES:
+        for name, stored in WEIGHT_FORMATS.items():
+            if name.startswith(start) and "_3bit" not in name:
+                yield Choice(name, stored.label, library)
+
 
 METHOD: tuple[Field, ...] = (
     Field(
@@ -171,7 +190,12 @@ FORMATS: tuple[Field, ...] = (
         "training.base_format",
         Kind.CHOICE,
         QT_TRANSLATE_NOOP("fields", "Base weights"),
-        QT_TRANSLATE_NOOP("fields", "Number format of the frozen base beside the adapters."),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Number format of the frozen base beside the adapters.  GPTQ keeps what it unpacks for "
+            "the backward pass, unless layers are checkpointed; HQQ keeps each layer's input; others keep "
+            "neither.  Fused experts, embeddings, norms and the head stay unpacked.",
+        ),
         section="precision",
         choices=(
             Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16")),
@@ -182,6 +206,7 @@ FORMATS: tuple[Field, ...] = (
             Choice("nf4_dq", QT_TRANSLATE_NOOP("fields", "NF4, double quantised"), "bitsandbytes"),
             Choice("fp4", "FP4", "bitsandbytes"),
             Choice("fp4_dq", QT_TRANSLATE_NOOP("fields", "FP4, double quantised"), "bitsandbytes"),
+            *_packed_before(),
         ),
         applies=when.adapters,
     ),
