@@ -37,7 +37,7 @@ from memgui.document.view_settings import View, ViewSettings
 from memgui.estimator import estimate
 from memgui.gui.crash import CrashGuard
 from memgui.gui.main_window import MainWindow
-from memgui.gui.theme import Theme
+from memgui.gui.theme import STYLE, Theme
 from memgui.presets.paths import AppPaths
 from memgui.presets.session import Pinned, Recovery, Session, SessionKeeper
 from memgui.presets.settings import SettingsStore
@@ -188,6 +188,7 @@ class Program(QObject):
             digest=self._seen(state.preset),
             pinned=self._pinned(),
             measured=state.measured,
+            report=state.report,
         )
 
     def _pinned(self) -> tuple[Pinned, ...]:
@@ -212,7 +213,7 @@ def _first_state(recovery: Recovery) -> State:
 
 def _state(session: Session) -> State:
     origin = session.origin or session.scenario.model
-    return State(session.scenario, origin, session.name, session.preset, session.measured)
+    return State(session.scenario, origin, session.name, session.preset, session.measured, session.report)
 
 
 def load_translators(app: QApplication, language: str) -> list[QTranslator]:
@@ -257,9 +258,12 @@ class _Starting:
 
 def _application() -> QApplication:
     app = QApplication.instance()
-    if not isinstance(app, QApplication):
+    if isinstance(app, QApplication):
+        app.setStyle(STYLE)
+    else:
         qInstallMessageHandler(_Starting())
-        app = QApplication(["memgui"])
+        # Asked for by an argument: setStyle() hands the style to Python, whose enums cost a start 6 ms.
+        app = QApplication(["memgui", "-style", STYLE])
     qInstallMessageHandler(_qt_message)
     app.setApplicationName("memgui")
     app.setApplicationVersion(__version__)

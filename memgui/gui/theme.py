@@ -16,6 +16,9 @@ from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 
 from memgui.gui.palette import DARK, LIGHT, Palette, is_dark
 
+STYLE: Final = "Fusion"
+"""Qt's style that everything is painted on; the application is started in it."""
+
 BODY_PX = 13
 """Height of the body font for which STYLE's lengths are written down."""
 
@@ -140,7 +143,7 @@ _LOOKS: dict[str, tuple[QFont, Look, Look]] = {}
 
 
 class Theme(QObject):
-    """Gives the application its style, font and palette, and follows the desktop where told to.
+    """Gives the application its font and palette, and follows the desktop where told to.
 
     Where the platform does not follow ``setColorScheme`` (offscreen, bare X11), the palette alone
     makes the theme: it is always ours.
@@ -154,7 +157,6 @@ class Theme(QObject):
         self._app = app
         self._mode = mode
         self._desktop_dark = is_dark(app.palette())
-        app.setStyle("Fusion")
         app.setFont(body_font(app.font()))
         app.styleHints().colorSchemeChanged.connect(self._follow)
         self._apply()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
@@ -75,12 +76,20 @@ def resident_bytes() -> int:
     return most if sys.platform == "darwin" else most * 1024
 
 
+_SCREEN = {"name": "screen", "x": 0, "y": 0, "width": 1920, "height": 1080}
+_SCREEN |= {"logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}
+
+
 def environment(folder: str) -> dict[str, str]:
-    """A home of its own, no display, and compiled modules as an installed program has them."""
+    """A home of its own, a screen that is not there but has room for 1280x800 (Qt's own has 800x800, into
+    which a window that was open before is squeezed), and compiled modules as an installed program has them.
+    """
+    screen = Path(folder, "screen.json")
+    screen.write_text(json.dumps({"screens": [_SCREEN]}), encoding="ascii")
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
         **kept,
-        "QT_QPA_PLATFORM": "offscreen",
+        "QT_QPA_PLATFORM": f"offscreen:configfile={screen}",
         "MEMGUI_HOME": f"{folder}/home",
         "PYTHONPYCACHEPREFIX": f"{folder}/compiled",
     }

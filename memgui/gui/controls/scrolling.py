@@ -20,8 +20,9 @@ from memgui.gui.theme import Look
 class ScrollBar(QScrollBar):
     """A handle on nothing; Qt's own behaviour beneath."""
 
-    def __init__(self, orientation: Qt.Orientation, parent: QWidget | None = None) -> None:
-        super().__init__(orientation, parent)
+    def __init__(self, orientation: Qt.Orientation, area: QAbstractScrollArea) -> None:
+        super().__init__(orientation, area)
+        self._area = area  # Qt puts the bar into a container of its own
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent, False)
 
@@ -32,10 +33,7 @@ class ScrollBar(QScrollBar):
 
     def _ground(self) -> QColor:
         """The colour of what is scrolled; none where that lets its own parent shine through."""
-        above = self.parentWidget()
-        while above is not None and not isinstance(above, QAbstractScrollArea):
-            above = above.parentWidget()
-        shown = above.viewport() if above is not None else self
+        shown = self._area.viewport()
         if not shown.autoFillBackground():
             return QColor(0, 0, 0, 0)
         return shown.palette().color(shown.backgroundRole())
