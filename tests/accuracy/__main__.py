@@ -16,6 +16,7 @@ from tests.accuracy.express import Models
 from tests.accuracy.measured import measured
 from tests.accuracy.peers import peers
 from tests.accuracy.score import Row, Table, tables_of
+from tests.accuracy.slopes import WITHIN, Line, capacities, slopes, summary
 from tests.accuracy.subjects import Subjects
 from tests.accuracy.verdicts import verdicts
 
@@ -81,6 +82,9 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--match", default="", help="with --rows: only rows whose name holds this text")
     parser.add_argument("--misses", type=int, default=6, help="with --rows: misses shown of each row")
+    parser.add_argument(
+        "--slopes", action="store_true", help="list every series and message, not only those that are far off"
+    )
     options = parser.parse_args(argv)
     truth = options.truth or truth_folder()
     if not truth.is_dir():
@@ -94,7 +98,19 @@ def main(argv: list[str] | None = None) -> int:
         _print(table)
         if options.rows:
             _print_rows(table, options.match, options.misses)
+    rows = [row for table in tables for row in table.rows]
+    _print_lines("slopes within a series", list(slopes(rows)), options.slopes)
+    _print_lines("tokens that messages name", list(capacities(rows)), options.slopes)
     return 0
+
+
+def _print_lines(title: str, lines: list[Line], each: bool) -> None:
+    if not lines:
+        return
+    print(f"{title}\n  {summary(lines)}")
+    for line in lines:
+        if each or abs(line.error) > WITHIN:
+            print(f"  - {line.name} {line.error:+.2f} %  {line.note}")
 
 
 def _print(table: Table) -> None:

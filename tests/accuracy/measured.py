@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from memgui.catalog import Catalog
@@ -14,6 +15,7 @@ from tests.accuracy.express import Inexpressible, answer, scenario_with
 from tests.accuracy.figures import Counter, Figure, counter_of, half_a_digit, of_kind
 from tests.accuracy.recipes import RECIPES
 from tests.accuracy.score import Miss, Row, percent
+from tests.accuracy.slopes import sample_of
 from tests.accuracy.subjects import Subjects
 
 TRAINING = ("train-full", "train-lora", "train-qlora")
@@ -40,7 +42,8 @@ def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
         got = counter.read(answer(scenario))
     except Inexpressible as reason:
         return Row(table, name, str(reason))
-    return compared(table, name, counter, figure, expected, got)
+    row = compared(table, name, counter, figure, expected, got)
+    return replace(row, sample=sample_of(entry, expected, got.value))
 
 
 def compared(

@@ -26,6 +26,17 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """Where a row lies in its series (batch and tokens), or what a message names: there, and here."""
+
+    series: str
+    at: tuple[float, float]
+    expected: int
+    got: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """What became of one row of the truth.
 
@@ -46,6 +57,7 @@ class Row:
     ran: bool | None = None
     misses: tuple[Miss, ...] = ()
     note: str = ""
+    sample: Sample | None = None
 
     @property
     def error(self) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memgui.estimator.result import Estimate
+from memgui.spec import ModelSpec
 from tests.accuracy import words
 from tests.accuracy.express import Inexpressible
 from tests.accuracy.figures import ALLOCATED, Counter, Figure, moment, part
@@ -71,11 +72,13 @@ def _gpt_fast(entry: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def verdict(entry: Mapping[str, Any]) -> dict[str, Any]:
+def verdict(entry: Mapping[str, Any], model: ModelSpec) -> dict[str, Any]:
     """The inference fields of somebody's set-up."""
     framework = entry.get("framework") or ""
     if "another process" in str(entry.get("note")):
         raise Inexpressible("another process holds some of the device")
+    if not _tells_cache(entry):
+        raise Inexpressible("the cache's format is not stated")
     engine = engine_of(framework)
     weights = words.weight_format(entry.get("precision"), entry.get("quant"))
     kept = "bf16" if weights == "bf16" else "fp16"
@@ -86,7 +89,7 @@ def verdict(entry: Mapping[str, Any]) -> dict[str, Any]:
         "inference.kv_cache_format": kept,
         "inference.attention": words.attention(entry.get("attention")),
         "inference.batch_size": entry.get("batch") or 1,
-        "inference.prompt_tokens": words.count(entry.get("seq_len"), "the length"),
+        "inference.prompt_tokens": _length(entry, engine, model),
         "inference.generated_tokens": 0,
     }
     if engine == "transformers":
@@ -98,8 +101,30 @@ def verdict(entry: Mapping[str, Any]) -> dict[str, Any]:
         stated = re.search(_KINDS + r"\s*(?:k\b|kv)", framework.lower())
         kind = stated.group(1) if stated else "f16"
         settings["inference.kv_cache_format"] = GGML_KINDS.get(kind, kind)
-        settings["inference.flash_attention"] = "flash" in (entry.get("attention") or "")
+        automatic = str(entry.get("date")) >= "2025-09"  # from b6325 on, where the model allows it
+        settings["inference.flash_attention"] = automatic or "flash" in (entry.get("attention") or "")
     return settings
+
+
+def _length(entry: Mapping[str, Any], engine: str, model: ModelSpec) -> int:
+    """Tokens of a sequence: stated, or the model's longest, which vLLM takes where no flag says otherwise.
+
+    What died while its weights were loaded never came to a token.
+    """
+    if entry.get("seq_len") is None:
+        told = f"{entry.get('framework')} {entry.get('figures')}"
+        bare = "flag" not in told and "batched tokens" not in told
+        if engine == "vllm" and bare and model.max_position_embeddings:
+            return model.max_position_embeddings
+        if entry.get("died_at") in ("load", "weight creation"):
+            return 1
+    return words.count(entry.get("seq_len"), "the length")
+
+
+def _tells_cache(entry: Mapping[str, Any]) -> bool:
+    """Whether a row tells how keys and values are stored: its dimensions may only say what a byte makes."""
+    example = "at 1 byte" in str((entry.get("dims") or {}).get("note"))
+    return not example or re.search(r"\bkv\b|\bk and v\b", (entry.get("framework") or "").lower()) is not None
 
 
 def engine_of(framework: str | None) -> str:
@@ -139,7 +164,8 @@ def _vllm(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _vllm_words(framework: str) -> dict[str, Any]:
     settings: dict[str, Any] = {"inference.gpu_memory_utilization": 0.9}
     version = re.search(r"vllm (\d+)\.(\d+)", framework.lower())
-    if version and (int(version.group(1)), int(version.group(2))) < (0, 8):
+    v0 = "v0" in re.findall(r"\w+", framework.lower())
+    if v0 or (version and (int(version.group(1)), int(version.group(2))) < (0, 8)):
         settings["inference.vllm_version"] = "0.6"
     share = re.search(r"util (0?\.\d+)", framework)
     if share:

@@ -24,6 +24,13 @@ _DIMENSIONS = (
     ("head_dim", "head_dim"),
     ("ffn", "intermediate_size"),
 )
+_ENCODER = (
+    ("num_encoder_layers", "num_hidden_layers"),
+    ("encoder_attention_heads", "num_attention_heads"),
+    ("encoder_ffn_dim", "intermediate_size"),
+)
+"""Fields of an encoder as large as its decoder."""
+
 _EXPERTS = (
     ("experts", "num_experts"),
     ("experts_per_token", "num_experts_per_tok"),
@@ -66,6 +73,9 @@ class Subjects:
         stated = {field: dimensions[word] for word, field in _DIMENSIONS if _is_count(dimensions.get(word))}
         if "num_hidden_layers" not in stated or "hidden_size" not in stated:
             return self._by_name(name)
+        if dimensions.get("arch") == "encoder-decoder":  # layers are those of both stacks
+            stated["num_hidden_layers"] //= 2
+            stated |= {one: stated[other] for one, other in _ENCODER if other in stated}
         experts = {field: dimensions[word] for word, field in _EXPERTS if _is_count(dimensions.get(word))}
         if experts:
             stated.pop("intermediate_size", None)  # a dense layer's, an expert's or a shared expert's

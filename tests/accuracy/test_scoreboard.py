@@ -14,7 +14,17 @@ from tests.accuracy.__main__ import FIGURES, main, run
 from tests.accuracy.express import Inexpressible, Models
 from tests.accuracy.figures import counter_of, half_a_digit
 from tests.accuracy.measured import gpu_count, targets_of
-from tests.accuracy.score import Row, Table, compare, compare_mapping, percent, quantile, tables_of
+from tests.accuracy.score import (
+    Row,
+    Sample,
+    Table,
+    compare,
+    compare_mapping,
+    percent,
+    quantile,
+    tables_of,
+)
+from tests.accuracy.slopes import slopes, stated_pool, stated_tokens, summary
 from tests.accuracy.subjects import Subjects
 
 KEYS = [
@@ -288,3 +298,31 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.Captu
 
 def test_an_empty_folder_scores_nothing(tmp_path: Path) -> None:
     assert run(tmp_path) == []
+
+
+def test_slopes_are_those_of_what_a_series_varies() -> None:
+    def sample(batch: int, tokens: int, expected: int, got: int) -> Row:
+        return Row("t", "r", sample=Sample("s", (batch, tokens), expected, got))
+
+    rows = [sample(1, length, 1000 + 10 * length, 5000 + 11 * length) for length in (100, 200, 400)]
+    rows += [sample(batch, 800, 50 * batch, 49 * batch) for batch in (2, 4, 8)]
+    rows += [Row("t", "alone", sample=Sample("", (1, 1), 1, 1)), Row("t", "unknown", "no field x")]
+    found = {line.name: line.error for line in slopes(rows)}
+    assert found == {"s, 800 tokens": pytest.approx(-2), "s, batch 1": pytest.approx(10)}
+    assert summary(list(slopes(rows))).startswith("1 of 2 within 3 %")
+
+
+@pytest.mark.parametrize(
+    ("figures", "tokens", "pool"),
+    [
+        ("peak torch 17.98; KV 2.89 GiB = 1,478 blocks (23,648 tokens) < 29,000", 23_648, 2.89),
+        ("weights 3.7710 GB per GPU; 5,402 blocks = 86,432 tokens (2.64 GiB per GPU)", 86_432, 2.64),
+        ("KV 302,921 tokens; pool 4.99 GiB per card", 302_921, 4.99),
+        ("37,085 blocks of 32", 37_085 * 32, None),
+        ("about 3,000 KV blocks", None, None),
+        ("", None, None),
+    ],
+)
+def test_a_message_names_tokens_and_a_pool(figures: str, tokens: int | None, pool: float | None) -> None:
+    assert stated_tokens(figures) == tokens
+    assert stated_pool(figures) == (None if pool is None else round(pool * 2**30))

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memgui.catalog import Catalog
+from memgui.estimator.result import Estimate
 from memgui.spec import Scenario
 from tests.accuracy import serving, words
 from tests.accuracy.express import Inexpressible, answer, scenario_with
 from tests.accuracy.measured import TRAINING, targets_of
-from tests.accuracy.score import Miss, Row
+from tests.accuracy.score import Miss, Row, Sample
+from tests.accuracy.slopes import stated_pool, stated_tokens
 from tests.accuracy.subjects import Subjects
 
 
@@ -44,7 +46,25 @@ def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
         ran=ran,
         misses=() if right else (miss,),
         note=f"called {called}, range {found.low_bytes:,} to {found.high_bytes:,}",
+        sample=_capacity(entry, found),
     )
+
+
+def _capacity(entry: Mapping[str, Any], found: Estimate) -> Sample | None:
+    """The tokens that the message says the pool holds: as memgui fills the pool that it names, or its own."""
+    figures = entry.get("figures") or ""
+    tokens = stated_tokens(figures)
+    if tokens is None or "kv_pool_bytes" not in found.extra:
+        return None
+    if "utilisation not given" in str(entry.get("ambiguities")):
+        return None
+    pool, own = stated_pool(figures), found.extra["kv_pool_bytes"]
+    mine = found.extra["pool_tokens"]
+    if str(entry.get("date")) >= "2026":  # since then a log counts the whole sequences that fit
+        mine = found.extra["max_concurrency_percent"] * found.scenario.inference.prompt_tokens // 100
+    if pool is None or not own:
+        return Sample("", (0, 0), tokens, mine, "of memgui's own pool")
+    return Sample("", (0, 0), tokens, mine * pool // own, "of the pool that the message names")
 
 
 def _scenario(entry: Mapping[str, Any], gpus: int, subjects: Subjects, catalog: Catalog) -> Scenario:
@@ -58,7 +78,7 @@ def _scenario(entry: Mapping[str, Any], gpus: int, subjects: Subjects, catalog: 
     if usable:
         settings["device.memory_bytes"] = int(float(usable.group(1)) * 2**30)
     settings |= _layout(entry.get("parallelism") or "", gpus)
-    settings |= _training(entry) if entry["task"] in TRAINING else serving.verdict(entry)
+    settings |= _training(entry) if entry["task"] in TRAINING else serving.verdict(entry, model)
     return scenario_with(model, settings)
 
 

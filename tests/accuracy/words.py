@@ -83,7 +83,7 @@ def quantised(text: str) -> str:
     if words.startswith(("gguf", "ggml")):
         return gguf(words[4:])
     nested = "_dq" if "dq" in words or "nested" in words else ""
-    for name in ("nf4", "fp4"):
+    for name in ("mxfp4", "nvfp4", "nf4", "fp4"):
         if name in words:
             return name + nested
     bits = re.search(r"(?:int|-)?([348])[- ]?(?:bits?)?", words)
@@ -97,8 +97,6 @@ def quantised(text: str) -> str:
         return "int8"
     if "fp8" in words or "float8" in words:
         return "fp8_per_channel"
-    if "mxfp4" in words:
-        return "mxfp4"
     return slug(text)
 
 
@@ -227,6 +225,7 @@ _ENGINES = (
     ("lm studio", "llama.cpp"),
     ("sglang", "sglang"),
     ("tgi", "tgi"),
+    ("lmdeploy", "lmdeploy"),
     ("exllama", "exllama"),
     ("autoawq", "autoawq"),
     ("gpt-fast", "gpt-fast"),

@@ -21,7 +21,8 @@ EXPANDED = 256
 class Group(NamedTuple):
     """Layers that need the same blocks: ``layers`` of them, a page each of ``page`` bytes for every block.
 
-    ``window`` tokens are held (0: all); ``state`` groups take one block a sequence.
+    ``window`` tokens are held (0: all).  ``state`` groups take ``held`` blocks a sequence, however long
+    it is: one, and with prefix caching and drafts one more and one for each token of a draft.
     """
 
     layers: int
@@ -29,11 +30,12 @@ class Group(NamedTuple):
     block: int
     window: int = 0
     state: bool = False
+    held: int = 1
 
     def blocks(self, tokens: int, batched: int) -> int:
         """Blocks that a sequence of ``tokens`` takes at most while prompts run in chunks of ``batched``."""
         if self.state:
-            return 1
+            return self.held
         if not self.window:
             return -(-tokens // self.block)
         return -(-min(self.window - 1 + batched, tokens) // self.block) + 1
@@ -175,7 +177,8 @@ def _kinds(scenario: Scenario, share: Share, kept: CacheFormat) -> Iterator[Kind
             yield layer, count, layer.bytes_for(kept, kept, share.tensor)
         else:
             columns = max(layer.kernel - 1, 0)
-            size = layer.channels * columns * width + layer.state * width
+            carried = 4 if layer.wide else width
+            size = layer.channels * columns * width + layer.state * carried
             yield layer, count, size // share.tensor
 
 

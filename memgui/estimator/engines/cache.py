@@ -52,15 +52,19 @@ class State(NamedTuple):
     """The state of a recurrent layer for one sequence, in elements.
 
     ``channels`` times ``kernel`` columns are the input of a convolution (the newest column included),
-    ``state`` what the recurrence carries.
+    ``state`` what the recurrence carries, in fp32 where it is ``wide``.
     """
 
     channels: int
     kernel: int
     state: int
+    wide: bool = False
 
 
 Layer = Keys | State
+
+WIDE = "qwen3_5"
+"""Models whose configs ask for states in fp32 (``mamba_ssm_dtype``); KDA's states always are."""
 
 RECURRENT = ("mamba", "mamba2", "gated_delta_net", "kda", "lightning_attention", "rg_lru", "short_conv")
 """Mixers that keep a state of fixed size."""
@@ -102,7 +106,8 @@ def _state(model: ModelSpec, mixer: str) -> State:
             keys = model.linear_num_key_heads * model.linear_key_head_dim
             values = model.linear_num_value_heads * model.linear_value_head_dim
             carried = model.linear_num_value_heads * model.linear_key_head_dim * model.linear_value_head_dim
-            return State(2 * keys + values, model.linear_conv_kernel_dim, carried)
+            wide = mixer == "kda" or model.model_type.startswith(WIDE)
+            return State(2 * keys + values, model.linear_conv_kernel_dim, carried, wide)
         case "lightning_attention":
             return State(0, 0, model.num_attention_heads * model.head_dim * model.head_dim)
         case "rg_lru":

@@ -12,10 +12,10 @@ from memgui.estimator.engines.cache import Keys, layers
 from memgui.estimator.engines.layout import require_layout
 from memgui.estimator.engines.settings import GIB, length
 from memgui.estimator.engines.sheet import Factor, Line, Stage, Term, estimated, explained
-from memgui.estimator.engines.vllm import ranks
+from memgui.estimator.engines.vllm import every_rank, ranks
 from memgui.estimator.engines.weights import loaded, model_of, weights_node
 from memgui.estimator.quantisation import Share
-from memgui.estimator.result import Estimate, Node, Rank
+from memgui.estimator.result import Estimate, Node
 from memgui.spec.formats import cache_format
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
@@ -104,7 +104,7 @@ def serve(scenario: Scenario) -> Estimate:
             "budget_bytes": budget,
             "outside_budget_bytes": kept,
         },
-        ranks=tuple(Rank(device.name, needed[device.name]) for device in devices),
+        ranks=every_rank(scenario, [needed[device.name] for device in devices]),
         assumptions=(
             Message(
                 QT_TRANSLATE_NOOP(
@@ -128,7 +128,8 @@ def _kept(scenario: Scenario, share: Share) -> tuple[int, int]:
             token += count * layer.bytes_for(stored, stored, share.tensor)
         else:
             columns = max(layer.kernel - 1, 0)
-            state += count * (layer.channels * columns + layer.state) * width // share.tensor
+            carried = layer.state * (4 if layer.wide else width)
+            state += count * (layer.channels * columns * width + carried) // share.tensor
     return token, state
 
 

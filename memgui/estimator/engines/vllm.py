@@ -134,7 +134,7 @@ def serve(scenario: Scenario) -> Estimate:
         stages,
         budget,
         extra=extra,
-        ranks=tuple(Rank(device.name, needed[device.name] + libraries.usual) for device in devices),
+        ranks=every_rank(scenario, [needed[device.name] + libraries.usual for device in devices]),
         squeezed=_squeezed(own.low + graphs.low + unseen, outside, left),
         assumptions=(
             Message(
@@ -200,6 +200,12 @@ def ranks(scenario: Scenario) -> list[tuple[str, Share]]:
         found.append((str(index), share))
         start += size
     return found
+
+
+def every_rank(scenario: Scenario, stages: list[int]) -> tuple[Rank, ...]:
+    """All ranks in order; those that split the matrices of a stage hold alike."""
+    peaks = [peak for peak in stages for _ in range(scenario.parallelism.tensor)]
+    return tuple(Rank(str(index), peak) for index, peak in enumerate(peaks))
 
 
 def padded_experts(scenario: Scenario) -> bool:

@@ -46,6 +46,10 @@ _KIVI = QT_TRANSLATE_NOOP("sources", "KIVI's README and paper: groups of 32, the
 _HF = QT_TRANSLATE_NOOP("sources", "Transformers' QuantizedCache: groups of 64, 128 tokens in 16 bits")
 _DS = QT_TRANSLATE_NOOP("sources", "vLLM's fp8_ds_mla: fp8 with an fp32 scale for 128, rotary part in bf16")
 
+_TURBO = QT_TRANSLATE_NOOP(
+    "sources", "vLLM pull request 38479: packed keys and their norm, packed values with scale and zero"
+)
+
 _ANY = ("transformers", "vllm", "sglang", "llama.cpp", "ollama", "gpt-fast")
 OLLAMA = ("q8_0", "q4_0")
 """Packed formats that Ollama offers of llama.cpp's (OLLAMA_KV_CACHE_TYPE)."""
@@ -100,6 +104,15 @@ _TABLE = (
         residual_tokens=128,
         exact=False,
         engines=("transformers",),
+    ),
+    # of a head's key and value together: two bytes of norm, four of scale and zero
+    *(
+        CacheFormat(name, label, 8, bits, _TURBO, head_bytes=head, engines=("vllm",))
+        for name, label, bits, head in (
+            ("turboquant_4bit", QT_TRANSLATE_NOOP("formats", "TurboQuant 4-bit (from 0.20 on)"), 4, 3),
+            ("turboquant_3bit", QT_TRANSLATE_NOOP("formats", "TurboQuant 3-bit (from 0.20 on)"), 3, 3),
+            ("turboquant_k8v4", QT_TRANSLATE_NOOP("formats", "TurboQuant K8V4 (from 0.20 on)"), 6, 2),
+        )
     ),
     CacheFormat("fp8_ds_mla", "fp8_ds_mla", 128, 132, _DS, latent_only=True, engines=("vllm",)),
 )

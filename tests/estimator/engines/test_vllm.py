@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from memgui.estimator import estimate
-from memgui.estimator.engines.blocks import pool_of
+from memgui.estimator.engines.blocks import Group, Pool, pool_of
+from memgui.estimator.engines.cache import Keys, State, layers
+from memgui.estimator.engines.settings import padded
 from memgui.estimator.engines.vllm import ranks
 from memgui.spec import replace
-from tests.estimator.engines.serving import GIB, H100, scenario, served
+from memgui.spec.formats import cache_format
+from tests.estimator.engines.serving import GIB, H100, model, scenario, served
 
 # llm-d-planner, docs/empirical-vllm-memory-results.md: vLLM 0.11 on an H100, GiB; utilisation 0.9
 TABLE = (
@@ -127,12 +130,33 @@ def test_pipeline_stages_get_layers_as_vllm_cuts_them() -> None:
 
 def test_the_hybrid_cache_of_a_vllm_log() -> None:
     """16 of 64 layers look back on all tokens: 32 KiB a token in fp8 (talos-argocd-proxmox 1995)."""
-    from memgui.estimator.engines.cache import Keys, layers
-    from memgui.spec.formats import cache_format
-    from tests.estimator.engines.serving import model
-
     kept = cache_format("fp8")
     found = layers(model("Qwen3.5-27B-Text"))
     token = sum(count * one.bytes_for(kept, kept) for one, count in found if isinstance(one, Keys))
     assert token == 32 * 1024
     assert int(9.2444 * GIB) // token == pytest.approx(302_921, rel=1e-3)
+
+
+def test_a_hybrid_with_a_draft_layer_and_three_draft_tokens() -> None:
+    """Issues 35 and 41 of club-3090: 3.05, 2.43 and 2.17 GiB for 180,000, 130,000 and 111,456 tokens.
+
+    Qwen3.6-27B with a layer for drafts: 17 layers look back on all tokens, in 3 bits; 48 keep a state,
+    whose convolution remembers the drafts too, and which five blocks hold (prefix caching, three drafts).
+    """
+    spec = model("Qwen3.5-27B-Text")
+    keys = next(one for one, _ in layers(spec) if isinstance(one, Keys))
+    state = next(one for one, _ in layers(spec) if isinstance(one, State))
+    kept = cache_format("turboquant_3bit")
+    token = keys.bytes_for(kept, kept)
+    assert token == 4 * (98 + 100)
+    drafts = 3
+    size = state.channels * (state.kernel - 1 + drafts) * 2 + state.state * 4
+    block = padded(-(-size // token), 16)
+    assert block == 4128
+    attention = Group(17, block * token, block)
+    states = Group(17, block * token, block, state=True, held=2 + drafts)
+    for length, gib in ((180_000, 3.05), (130_000, 2.43), (111_456, 2.17)):
+        pool = Pool((states, states, states, attention), 1, length, 8192)
+        assert round(pool.needed / GIB, 2) == gib
+    room = int(2.17 * GIB) + 5 * (1 << 20)  # printed to two digits
+    assert Pool((states, states, states, attention), 1, 1, 8192).filled(room).longest == 111_456
