@@ -7,10 +7,9 @@ gradient and what it saved die.  Where two gradients meet they are summed in pla
 
 from __future__ import annotations
 
-from collections import Counter
-
 from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, Thing, gradient_of
 from memgui.estimator.lifetimes import Consumer, Role
+from memgui.estimator.outcome import coming_to
 from memgui.estimator.saved import FREED, Saved
 from memgui.estimator.tape import ALIAS, NEW, PARAMETER, REPLACES, Op, Tape, Tensor
 
@@ -18,31 +17,15 @@ from memgui.estimator.tape import ALIAS, NEW, PARAMETER, REPLACES, Op, Tape, Ten
 class Back:
     """A block's backward: ``start`` is its output's gradient, ``finish`` its input's, if there is one.
 
-    ``left`` are the gradients it leaves on its weights and in autograd's buffers (the latter alone are
-    ``waiting_group``), ``taken`` those that waited for it and are gone.  After the first ``unaided``
-    events it wants something saved.
+    After the first ``unaided`` events it wants something saved.
     """
 
-    __slots__ = (
-        "events",
-        "finish",
-        "finish_group",
-        "left",
-        "left_group",
-        "start",
-        "start_group",
-        "taken",
-        "taken_group",
-        "unaided",
-        "waiting_group",
-    )
+    __slots__ = ("events", "finish", "finish_group", "start", "start_group", "unaided")
 
     def __init__(self, start: Gradient) -> None:
         self.events = Events()
         self.start = start
         self.finish: Gradient | None = None
-        self.left: list[Gradient] = []
-        self.taken: list[Gradient] = []
         self.unaided = -1
 
     def close(self, finish: Gradient | None) -> None:
@@ -50,9 +33,6 @@ class Back:
         self.finish = finish
         self.start_group = Group((self.start,))
         self.finish_group = Group((finish,) if finish is not None else ())
-        self.left_group = Group(self.left)
-        self.waiting_group = Group(gradient for gradient in self.left if gradient.of.origin != PARAMETER)
-        self.taken_group = Group(self.taken)
 
     def early(self) -> tuple[Group, Group]:
         """What is born, and what has died, before anything saved is wanted."""
@@ -74,7 +54,6 @@ class Back:
         """``made`` becomes the gradient that waits for other blocks."""
         self.release(made)
         self.events.born(waiting)
-        self.left.append(waiting)
 
 
 def backward(
@@ -87,7 +66,7 @@ def backward(
     repeated: bool = False,
     consumer: Consumer | None = None,
 ) -> Back:
-    """Births and deaths while autograd runs the block back, and the gradients it leaves.
+    """Births and deaths while autograd runs the block back.
 
     At its start the gradient of the block's output and all of ``saved`` are alive, at its end the
     gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
@@ -107,7 +86,7 @@ def backward(
         staying.add(tape.carried)
     held = Saved(tape, left, staying) if tape.regions else None
     grads = {tape.out: back.start}
-    coming = _coming(tape) if tape.reused else {}
+    coming = coming_to(tape)
     weights = _Weights(back, role, accumulate, consumer)
     waiting = role.waiting
     for tensor, gradient in waiting.items():
@@ -159,8 +138,6 @@ def backward(
         if scratch is not None:
             events.dead(scratch)
         for gradient in arrived:
-            if waiting and gradient is waiting.get(gradient.of):
-                back.taken.append(gradient)
             gradient.refs -= 1
             if not gradient.refs:
                 things.append(gradient)
@@ -208,12 +185,6 @@ def backward(
     return back
 
 
-def _coming(tape: Tape) -> dict[Tensor, int]:
-    """Weights that get several gradients in the block, and not one through autocast's copy: how many."""
-    found = Counter(tensor for op in tape.ops for tensor, _ in op.back if tensor in tape.reused)
-    return {tensor: count for tensor, count in found.items() if count > 1}
-
-
 class _Weights:
     """What becomes of the gradients of weights."""
 
@@ -235,14 +206,11 @@ class _Weights:
             if self.accumulate and weight in role.ends:
                 self._consume(weight, op)
                 back.events.dead(waiting)
-                back.taken.append(waiting)
         elif weight in role.starts:
             back.keep(gradient, role.starts[weight])
         elif self.accumulate:
             self._consume(weight, op)
             back.events.dead(gradient)
-        else:
-            back.left.append(gradient)
 
     def _consume(self, weight: Tensor, op: Op) -> None:
         """The weight is updated, after what ``op`` did so far."""

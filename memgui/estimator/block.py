@@ -8,6 +8,7 @@ from functools import cached_property
 from memgui.estimator.backward import Back, backward
 from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, Thing
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward
+from memgui.estimator.outcome import Outcome, Pairs, born_back, born_forward, outcome, summed
 from memgui.estimator.saved import saved_roots
 from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
 
@@ -61,6 +62,7 @@ class Block:
         """whether the block saves its own input"""
         self._sparing: dict[int, Sparing] = {}
         self._backs: dict[tuple[bool, bool, bool, Consumer | None, Role], Back] = {}
+        self._outcomes: dict[tuple[bool, Role], Outcome] = {}
 
     @cached_property
     def ambient(self) -> list[Tensor]:
@@ -101,6 +103,13 @@ class Block:
             )
         return found
 
+    def outcome(self, role: Role = ALONE, *, accumulate: bool = False) -> Outcome:
+        """What its backward leaves; see :func:`memgui.estimator.outcome.outcome`."""
+        found = self._outcomes.get((accumulate, role))
+        if found is None:
+            found = self._outcomes[accumulate, role] = outcome(self.tape, role, accumulate=accumulate)
+        return found
+
     @cached_property
     def products(self) -> int:
         """How many matrix products it runs."""
@@ -112,6 +121,18 @@ class Block:
         if found is None:
             found = self._sparing[before % 2] = Sparing(self, before % 2)
         return found
+
+    # -- bounds -----------------------------------------------------------------------------------
+
+    @cached_property
+    def most_forward(self) -> Pairs:
+        """A bound on what is alive beyond the start while it runs, its input included."""
+        return summed(born_forward(self.tape), self.input.pairs)
+
+    @cached_property
+    def most_back(self) -> Pairs:
+        """The same while it runs back, its output's gradient included."""
+        return summed(born_back(self.tape), self.output.pairs)
 
     # -- groups ---------------------------------------------------------------------------------
 

@@ -28,10 +28,10 @@ from memgui.estimator.program import Program, compiled
 from memgui.estimator.quantisation import WHOLE, Share, matrix, scheme_of
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
+from memgui.estimator.search import Highest, highest_of
 from memgui.estimator.stages import cached, on_stage, points
 from memgui.estimator.symbols import INFERENCE
 from memgui.estimator.tape import Tensor
-from memgui.estimator.training import highest
 from memgui.estimator.walk import Walk
 from memgui.spec.formats import SCHEMES, WeightScheme
 from memgui.spec.scenario import Scenario
@@ -175,17 +175,17 @@ class InferenceRun(Run):
         }
 
     def peak(self) -> Found:
-        best: tuple[int, Pass, int, int] | None = None
+        best: tuple[Pass, Highest] | None = None
         for part in self.passes:
             rest = self.cache(part.walk, before=True) + (sum(part.input_sizes) if self.share.stem else 0)
-            for index, point in enumerate(self.forward(part.walk)):
-                most, offset = highest(point)
-                if best is None or most + rest > best[0]:
-                    best = (most + rest, part, index, offset)
+            points = [(point, rest) for point in self.forward(part.walk)]
+            found = highest_of(points, part.numbers, 0 if best is None else best[1].bytes + 1)
+            if found is not None:
+                best = part, found
         if best is None:  # a device without layers
             return self._idle()
-        _, part, at, offset = best
-        return self._found(part, at, offset)
+        part, found = best
+        return self._found(part, found.at, found.offset)
 
     def _idle(self) -> Found:
         base = self.inputs_and_weights(self.prefill)

@@ -15,8 +15,9 @@ from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.result import Parameters
 from memgui.estimator.run import Run, operator_at
+from memgui.estimator.search import highest
 from memgui.estimator.tape import Tensor
-from memgui.estimator.training import CLIP, TrainingRun, highest
+from memgui.estimator.training import CLIP, TrainingRun
 from memgui.spec.scenario import Scenario
 
 

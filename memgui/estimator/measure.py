@@ -8,7 +8,7 @@ from the walk that made the totals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 from operator import mul
 from typing import Protocol, TypeVar
@@ -126,6 +126,13 @@ class Bytes:
     def group(self, group: Group, sort: Sorter) -> int:
         total = 0
         for coefficient, monomial in group.pairs:
+            total += coefficient * self.values[monomial]
+        return total
+
+    def sum(self, pairs: Iterable[tuple[int, int]]) -> int:
+        """The bytes of (coefficient, monomial) pairs."""
+        total = 0
+        for coefficient, monomial in pairs:
             total += coefficient * self.values[monomial]
         return total
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Generic, NamedTuple, Protocol
 
 from memgui.estimator.events import Events
-from memgui.estimator.measure import N, Sorter
+from memgui.estimator.measure import Bytes, N, Sorter
+from memgui.estimator.outcome import Pairs
 from memgui.estimator.program import Kind
 from memgui.estimator.roles import Roles
 
@@ -37,12 +38,12 @@ class Layer(Generic[N]):
     """A layer of one kind, run forward or, with the roles of its blocks, back.
 
     ``slope`` is what each such layer leaves behind, less what it takes away.  ``peak`` is the largest
-    of the amounts inside it, ``choice`` which of the candidates that is and where it lies; both are found
-    when asked for.  ``guide`` is the same layer over bytes, whose choice holds.  ``end``: it is the first
-    or the last one run back, where these differ from others.
+    of the amounts inside it, ``choice`` which of the candidates that is and where it lies, ``most`` a bound
+    on their bytes; all are found when asked for.  ``guide`` is the same layer over bytes, whose choice
+    holds.  ``end``: it is the first or the last one run back, where these differ from others.
     """
 
-    __slots__ = ("choice", "end", "guide", "kind", "peak", "roles", "slope")
+    __slots__ = ("choice", "end", "guide", "kind", "most", "peak", "roles", "slope")
 
     def __init__(
         self, kind: Kind, roles: Roles | None, slope: N, guide: Layer[int] | None, end: str = ""
@@ -54,6 +55,7 @@ class Layer(Generic[N]):
         self.guide = guide
         self.peak: N | None = None
         self.choice: tuple[int, Place] | None = None
+        self.most: int | None = None
 
 
 class Walker(Protocol[N]):
@@ -69,6 +71,10 @@ class Walker(Protocol[N]):
 
     def place(self, inside: Layer[N] | Outside) -> Place:
         """Where its peak lies."""
+        ...
+
+    def bound(self, layer: Layer[N]) -> Iterator[Pairs]:
+        """Their sum is no less than what is ever alive inside a layer beyond what was before."""
         ...
 
 
@@ -115,3 +121,12 @@ class Point(Generic[N]):
     def place(self) -> Place:
         """Where the peak lies."""
         return self._walk.place(self._inside)
+
+    def bound(self: Point[int], numbers: Bytes) -> int:
+        """No less than any of the points holds."""
+        inside = self._inside
+        if isinstance(inside, Outside):
+            return self.amount()
+        if inside.most is None:
+            inside.most = sum([numbers.sum(pairs) for pairs in self._walk.bound(inside)])
+        return self._live + inside.most + max(0, inside.slope * (self.count - 1))

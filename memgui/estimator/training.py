@@ -25,6 +25,7 @@ from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
+from memgui.estimator.search import highest_of
 from memgui.estimator.symbols import TRAINING
 from memgui.estimator.unit_walk import UnitWalk
 from memgui.estimator.units import units_of
@@ -215,26 +216,24 @@ class TrainingRun(Run):
     def peak(self) -> Found:
         accumulate = self.accumulates or self.gradients_stay
         walk = self.walk(accumulate=accumulate)
-        best = at = offset = -1
-        in_forward = True
         start = self.base(states=True, gradients=accumulate)
-        for forward, points in ((True, walk.forward()), (False, walk.backward())):
-            beside = self.busy(start, back=not forward).bytes
-            for index, point in enumerate(points):
-                most, layers_on = highest(point)
-                if most + beside > best:
-                    best, at, offset, in_forward = most + beside, index, layers_on, forward
-        a = self.account
-        left = self.left(walk)
-        step = Amount({"temporary": a.step_bytes}, 0)
+        ahead = self.busy(start, back=False).bytes
+        behind = self.busy(start, back=True).bytes
+        points = [(point, ahead) for point in walk.forward()]
+        turn = len(points)
+        points += [(point, behind) for point in walk.backward()]
+        step = Amount({"temporary": self.account.step_bytes}, 0)
         base = self.base(states=True, gradients=True)
-        if best < base.bytes + a.step_bytes + left:
+        floor = base.bytes + step.bytes + self.left(walk)
+        best = highest_of(points, self.numbers, floor)
+        if best is None:
             pile = self.left(self.contents(accumulate=accumulate))
             amount = step.plus(amount_of(pile, self.tensors))
             bag = partial(self.tensors.bag, pile)
             stage = "optimizer"
             return Found(f"step2.{stage}", stage, STEADY[stage], base, amount, bag, -1, self.stepper())
-        return self._found(in_forward, at, offset, accumulate)
+        forward = best.at < turn
+        return self._found(forward, best.at - (0 if forward else turn), best.offset, accumulate)
 
     def left(self, walk: Walk[N]) -> N:
         """What of a micro batch is alive in the optimizer's step."""
@@ -329,13 +328,3 @@ class TrainingRun(Run):
             layer = point.start + offset * point.step if point.start >= 0 else -1
             key = f"{prefix}.{point.key}" + (f".{layer}" if layer >= 0 else "")
             yield moment(key, stage, labels[stage], amount.plus(slope, offset), overhead, layer, operator)
-
-
-def highest(point: Point[int]) -> tuple[int, int]:
-    """The most that a stretch of points holds, and how many points on that is."""
-    amount = point.amount()
-    if point.count > 1:
-        last = amount + point.slope() * (point.count - 1)
-        if last > amount:
-            return last, point.count - 1
-    return amount, 0

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from memgui.estimator.backward import Back
 from memgui.estimator.events import Group
 from memgui.estimator.measure import Measure, N, Sorter
-from memgui.estimator.points import Inside, Outside, Place, Point
+from memgui.estimator.outcome import Outcome, Pairs
+from memgui.estimator.points import Inside, Layer, Outside, Place, Point
 from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles
 from memgui.estimator.units import Units
@@ -54,6 +55,12 @@ class UnitWalk(Walk[N]):
         there = m.add(there, m.group(unit.gathered, unit.sort))
         for place, sorter, amount in super().inside_forward(kind):
             yield place, sorter, m.add(m.copy(amount), there)
+
+    def bound(self, layer: Layer[N]) -> Iterator[Pairs]:
+        unit = self.units.of(layer.kind)
+        both = unit.reduced if layer.roles is not None else unit.buffer
+        yield from (unit.gathered.pairs, unit.buffer.pairs, both.pairs, both.pairs)
+        yield from super().bound(layer)
 
     def kept(self, kind: Kind) -> N:
         kept = super().kept(kind)
@@ -105,9 +112,9 @@ class UnitWalk(Walk[N]):
         rel = m.add(m.copy(there), m.group(unit.gathered, unit.sort), -1)
         rel = m.add(rel, super().kept(kind), -1)
         for block in kind.blocks:
-            back, sort = self.back(kind, roles, block), self.sort_back(block)
-            rel = m.add(rel, m.group(back.left_group, sort))
-            rel = m.add(rel, m.group(back.taken_group, sort), -1)
+            outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
+            rel = m.add(rel, m.group(outcome.left, sort))
+            rel = m.add(rel, m.group(outcome.taken, sort), -1)
         rel = m.add(rel, m.group(self.back(kind, roles, first).finish_group, self.sort_back(first)))
         yield Place(unit.reducing), unit.sort, rel
 
@@ -120,8 +127,8 @@ class UnitWalk(Walk[N]):
         either: Sorter = lambda thing: "gradients" if thing in root.own else sort(thing)  # noqa: E731
         return Point(stack.frame_key, self, live, Outside(Place(events, None, True), either))
 
-    def left_on(self, back: Back) -> Group:
-        return back.waiting_group
+    def left_on(self, outcome: Outcome) -> Group:
+        return outcome.waiting
 
     def left_back(self, kind: Kind, roles: Roles) -> N:
         left = super().left_back(kind, roles)

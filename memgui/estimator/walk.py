@@ -16,6 +16,7 @@ from memgui.estimator.block import Block
 from memgui.estimator.events import Events, Group
 from memgui.estimator.lifetimes import ALONE, Consumer
 from memgui.estimator.measure import Measure, N, Sorter
+from memgui.estimator.outcome import Outcome, Pairs
 from memgui.estimator.points import Inside, Layer, Outside, Place, Point
 from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles
@@ -176,6 +177,22 @@ class Walk(Generic[N]):
         assert best is not None
         layer.peak, layer.choice = best
         return best
+
+    def bound(self, layer: Layer[N]) -> Iterator[Pairs]:
+        """Their sum is no less than what is ever alive inside a layer beyond what was before."""
+        roles, recomputed = layer.roles, layer.kind.recomputed
+        for block in layer.kind.blocks:
+            if roles is None or recomputed:
+                yield block.most_forward
+            if roles is None:
+                continue
+            yield block.most_back
+            if recomputed:
+                yield from (block.held.pairs, block.copies.pairs)
+            if self.consumer is not None:
+                yield ((sum([self.consumer.work.get(one, 0) for one in block.tape.parameters]), 0),)
+        for role in roles or ():
+            yield from (((waiting.coefficient, waiting.monomial),) for waiting in role.starts.values())
 
     def inside_forward(self, kind: Kind) -> Inside[N]:
         """The candidates for a layer's peak on the way forward."""
@@ -426,14 +443,19 @@ class Walk(Generic[N]):
         m = self.m
         left = m.nothing()
         for block in kind.blocks:
-            back, sort = self.back(kind, roles, block), self.sort_back(block)
-            left = m.add(left, m.group(self.left_on(back), sort))
-            left = m.add(left, m.group(back.taken_group, sort), -1)
+            outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
+            left = m.add(left, m.group(self.left_on(outcome), sort))
+            left = m.add(left, m.group(outcome.taken, sort), -1)
         return left
 
-    def left_on(self, back: Back) -> Group:
+    def outcome(self, kind: Kind, roles: Roles, block: Block) -> Outcome:
+        """What the backward of one of a layer's blocks leaves to others."""
+        role = roles[kind.blocks.index(block)] if roles else ALONE
+        return block.outcome(role, accumulate=self.adds)
+
+    def left_on(self, outcome: Outcome) -> Group:
         """The gradients that a block's backward leaves."""
-        return back.left_group
+        return outcome.left
 
 
 def _first_apart(runs: list[tuple[Kind, int]]) -> list[tuple[Kind, int]]:

@@ -4,7 +4,8 @@ from itertools import accumulate
 
 from memgui.estimator import operators as op
 from memgui.estimator.block import Block
-from memgui.estimator.events import Events
+from memgui.estimator.events import Events, Gradient, Group
+from memgui.estimator.outcome import Outcome
 from memgui.estimator.roles import Cast, Place
 from memgui.estimator.tape import AMBIENT, Sizes, Tape, Tensor
 
@@ -26,6 +27,14 @@ def network(*, trained: bool = True, grad: bool = True, autocast: int = 0, width
     active = op.pointwise(t, "silu", inner, "active", saves="input")
     t.out = op.linear(t, active, down, None, "y", ("b", "h"))
     return t
+
+
+def left(outcome: Outcome) -> list[str]:
+    return [tensor.name for tensor in gradients(outcome.left)]
+
+
+def gradients(group: Group) -> list[Tensor]:
+    return [thing.of for thing in group.things if isinstance(thing, Gradient)]
 
 
 def names(tensors: dict[Tensor, int]) -> list[str]:
@@ -59,10 +68,10 @@ def test_recomputation_stops_before_the_last_operator_that_saves_inputs_only() -
 def test_backward_frees_what_it_has_used_and_leaves_gradients() -> None:
     back = Block(network()).back()
     assert sum(back.events.coefficients) == -(16 + 64 + 64) - 16 + 16 + 2 * 256
-    assert [gradient.of.name for gradient in back.left] == ["down", "up"]
+    assert left(Block(network()).outcome()) == ["down", "up"]
     adding = Block(network()).back(accumulate=True)
     assert sum(adding.events.coefficients) == -(16 + 64 + 64)
-    assert adding.left == []
+    assert left(Block(network()).outcome(accumulate=True)) == []
 
 
 def test_gradients_that_meet_are_summed() -> None:
@@ -89,13 +98,14 @@ def test_tied_weight_waits_for_its_other_gradient() -> None:
     cast = Cast([Place((head,), 1), Place((embedding,), 1)])
     ((first, _),), ((second, _),) = cast.roles(0), cast.roles(1)
     for adding in (False, True):
-        one = head.back(*first, accumulate=adding)
-        other = embedding.back(*second, accumulate=adding)
-        assert [gradient.of for gradient in one.left] == [table]
-        assert other.left == []
-        assert max(running(other.events)) == 128  # the embedding's own, for a moment
+        one = head.outcome(*first, accumulate=adding)
+        other = embedding.outcome(*second, accumulate=adding)
+        assert gradients(one.left) == [table]
+        assert gradients(other.left) == []
+        back = embedding.back(*second, accumulate=adding)
+        assert max(running(back.events)) == 128  # the embedding's own, for a moment
         # where a gradient is there already, what waited is added to it and dies
-        assert [gradient.of for gradient in other.taken] == [table] * adding
+        assert gradients(other.taken) == [table] * adding
 
 
 def test_a_tensor_of_all_layers_has_one_gradient_that_waits_for_the_block_that_made_it() -> None:
@@ -117,10 +127,10 @@ def test_a_tensor_of_all_layers_has_one_gradient_that_waits_for_the_block_that_m
     (last, many), (others, rest) = cast.roles(0)
     assert (many, rest) == (1, 2)
     first = block.back(*last)
-    assert [gradient.of for gradient in first.left] == [bias]
+    assert gradients(block.outcome(*last).left) == [bias]
     assert sum(first.events.coefficients) == 0  # bias's gradient is there, the input saved has gone
     further = block.back(*others)
-    assert further.left == []
+    assert gradients(block.outcome(*others).left) == []
     assert sum(further.events.coefficients) == -16  # what it makes is added to what waits
     ((owner, _),) = cast.roles(1)
-    assert [gradient.of for gradient in frame.back(*owner).taken] == [bias]
+    assert gradients(frame.outcome(*owner).taken) == [bias]

@@ -1,0 +1,57 @@
+"""The search for the peak looks at few layers, and finds what looking at all of them finds."""
+
+import pytest
+
+from memgui.catalog import Catalog
+from memgui.estimator.estimate import run_of
+from memgui.estimator.inference import InferenceRun
+from memgui.estimator.points import Point
+from memgui.estimator.search import highest, highest_of
+from memgui.estimator.training import TrainingRun
+from memgui.spec import Scenario, replace
+
+CATALOG = Catalog()
+MODELS = ("Llama-3.1-8B", "t5-base", "gemma-3-27b-it", "Mixtral-8x7B-v0.1", "gpt-oss-20b", "whisper-large-v3")
+SETTINGS: tuple[dict[str, object], ...] = (
+    {},
+    {"training.activation_checkpointing": "full"},
+    {"training.activation_checkpointing": "selective_op", "training.attention": "eager"},
+    {"training.activation_checkpointing": "selective", "training.gradient_accumulation_steps": 4},
+    {"training.method": "lora", "training.precision": "bf16_mixed"},
+    {"training.optimizer": "lomo", "training.outputs_in_step": True},
+    {"device.count": 4, "parallelism.data": 4, "parallelism.sharding": "zero3"},
+    {"device.count": 4, "parallelism.data": 4, "parallelism.sharding": "zero2"},
+    {"task": "inference"},
+    {"task": "inference", "inference.attention": "eager", "inference.batch_size": 3},
+)
+
+
+def scenario(model: str, settings: dict[str, object]) -> Scenario:
+    made = replace(CATALOG.first_scenario(), "model", CATALOG.model(model).model)
+    made = replace(made, "training.sequence_length", 448)
+    for path, value in settings.items():
+        made = replace(made, path, value)
+    return made
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("model", MODELS)
+def test_bounds_hold_and_the_first_highest_point_is_found(model: str, settings: dict[str, object]) -> None:
+    run = run_of(scenario(model, settings))
+    points: list[tuple[Point[int], int]]
+    if isinstance(run, TrainingRun):
+        walk = run.walk(accumulate=False)
+        points = [(point, 7) for point in walk.forward()] + [(point, 3) for point in walk.backward()]
+    else:
+        assert isinstance(run, InferenceRun)
+        points = [(point, 7) for point in run.passes[-1].walk.forward()]
+    numbers = run.numbers if isinstance(run, TrainingRun) else run.passes[-1].numbers
+    bounds = [point.bound(numbers) for point, _ in points]
+    found = highest_of(points, numbers)
+    exact = [highest(point)[0] for point, _ in points]
+    assert all(most <= bound for most, bound in zip(exact, bounds, strict=True))
+    whole = [most + beside for most, (_, beside) in zip(exact, points, strict=True)]
+    assert found is not None
+    assert (found.bytes, found.at) == (max(whole), whole.index(max(whole)))
+    assert highest_of(points, numbers, max(whole)) == found
+    assert highest_of(points, numbers, max(whole) + 1) is None
