@@ -188,6 +188,7 @@ class Program(QObject):
             digest=self._seen(state.preset),
             pinned=self._pinned(),
             measured=state.measured,
+            report=state.report,
         )
 
     def _pinned(self) -> tuple[Pinned, ...]:
@@ -212,7 +213,7 @@ def _first_state(recovery: Recovery) -> State:
 
 def _state(session: Session) -> State:
     origin = session.origin or session.scenario.model
-    return State(session.scenario, origin, session.name, session.preset, session.measured)
+    return State(session.scenario, origin, session.name, session.preset, session.measured, session.report)
 
 
 def load_translators(app: QApplication, language: str) -> list[QTranslator]:

@@ -33,7 +33,7 @@ from memgui.planning.as_text import (
 from memgui.planning.display import is_missing, no_display, no_qt
 from memgui.planning.opening import Opened, opened, starting_scenario, with_device
 from memgui.planning.solve import solve
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, Scenario, ScenarioError, replace
+from memgui.spec import QT_TRANSLATE_NOOP, ImportReport, Issue, Message, Scenario, ScenarioError, replace
 from memgui.spec.fields import BY_PATH
 from memgui.spec.validate import validate
 from memgui.spec.values import parse
@@ -68,12 +68,12 @@ def _estimate(arguments: Sequence[str]) -> int:
     _add_set_up(parser)
     options = parser.parse_args(arguments)
 
-    scenario, issues, assumed = _scenario(options.model, options.preset, options.sets, Catalog())
+    scenario, issues, assumed, report = _scenario(options.model, options.preset, options.sets, Catalog())
     found = estimate(scenario)
     if options.form == "json":
-        _print(json.dumps(estimate_object(found, issues, assumed), indent=2))
+        _print(json.dumps(estimate_object(found, issues, assumed, report), indent=2))
     elif options.form == "markdown":
-        _print(as_markdown(found))
+        _print(as_markdown(found, issues, assumed))
     elif options.form == "csv":
         _print(as_csv(found))
     else:
@@ -91,7 +91,7 @@ def _solve(arguments: Sequence[str]) -> int:
     _add_set_up(parser)
     options = parser.parse_args(arguments)
     path = _known(options.path, "--for", options.path)
-    scenario, issues, assumed = _scenario(options.model, options.preset, options.sets, Catalog())
+    scenario, issues, assumed, _ = _scenario(options.model, options.preset, options.sets, Catalog())
     solution = solve(scenario, path)
     if solution.largest is None and solution.next is None:
         raise WrongInput(f"{path}: {solution.issue.text if solution.issue else 'no value is allowed'}")
@@ -187,14 +187,14 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 
 def _scenario(
     model: str | None, preset: str | None, sets: Sequence[str], catalog: Catalog
-) -> tuple[Scenario, tuple[Issue, ...], tuple[Message, ...]]:
-    """The scenario that the options describe, what is unusual in it, and what was assumed."""
+) -> tuple[Scenario, tuple[Issue, ...], tuple[Message, ...], ImportReport]:
+    """The scenario that the options describe, what is unusual in it, what was assumed, the model's report."""
     if model is None and preset is None:
         raise WrongInput("a set-up is needed: --model PATH|NAME or --preset PATH")
     base = _opened("--preset", preset, catalog) if preset is not None else Opened(catalog.first_scenario())
     subject = _opened("--model", model, catalog) if model is not None else base
     given = dict(_assignment(text) for text in sets)
-    assumed = (*base.assumptions, *subject.assumptions) if subject is not base else base.assumptions
+    assumed = subject.assumptions
     scenario = base.content if isinstance(base.content, Scenario) else catalog.first_scenario()
     if model is not None or not isinstance(base.content, Scenario):
         scenario, told = starting_scenario(scenario, subject.model, subject.quantization)
@@ -206,7 +206,8 @@ def _scenario(
     wrong = next((issue for issue in issues if issue.severity == "error"), None)
     if wrong is not None:
         raise ScenarioError(wrong)
-    return scenario, (*base.issues, *issues, *_without_effect(scenario, given)), assumed
+    issues = (*base.issues, *issues, *_without_effect(scenario, given))
+    return scenario, issues, assumed, subject.report
 
 
 def _opened(option: str, text: str, catalog: Catalog) -> Opened:

@@ -19,7 +19,18 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from memgui.document.result import Result
 from memgui.estimator.result import Estimate
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario, ScenarioError, get, replace
+from memgui.spec import (
+    NO_REPORT,
+    QT_TRANSLATE_NOOP,
+    ImportReport,
+    Issue,
+    Message,
+    ModelSpec,
+    Scenario,
+    ScenarioError,
+    get,
+    replace,
+)
 from memgui.spec.fields import BY_PATH
 from memgui.spec.validate import validate
 
@@ -45,6 +56,8 @@ class State(msgspec.Struct, frozen=True):
     preset: str = ""
     measured: Mapping[str, Any] = {}
     """What real runs of the set-up used, as a preset keeps it (``memgui.planning.measured.to_plain``)."""
+    report: ImportReport = NO_REPORT
+    """What became of the file that the model was read from."""
     shortened: Mapping[str, tuple[int, int]] = {}
     """Lengths that the open model has no positions for, by path: what was asked, what it was cut to."""
 
@@ -208,15 +221,24 @@ class Document(QObject):
         self.finish_gesture()
 
     def use_model(
-        self, scenario: Scenario, text: str, shortened: Mapping[str, tuple[int, int]] | None = None
+        self,
+        scenario: Scenario,
+        text: str,
+        shortened: Mapping[str, tuple[int, int]] | None = None,
+        report: ImportReport = NO_REPORT,
     ) -> None:
         """Take a scenario with another model as one undo step called ``text``; the preset stays open.
 
-        ``shortened`` are the lengths that were cut for it (:attr:`State.shortened`).
+        ``shortened`` are the lengths that were cut for it (:attr:`State.shortened`), ``report`` is of the
+        file that it was read from.
         """
         self._finish_and_push(
             msgspec.structs.replace(
-                self._state, scenario=scenario, origin=scenario.model, shortened=shortened or {}
+                self._state,
+                scenario=scenario,
+                origin=scenario.model,
+                report=report,
+                shortened=shortened or {},
             ),
             text,
         )
@@ -224,8 +246,8 @@ class Document(QObject):
     def use_scenario(self, scenario: Scenario, text: str) -> None:
         """Take a whole scenario as one undo step called ``text``; a model that stays keeps its defaults."""
         same = scenario.model == self.scenario.model
-        origin = self._state.origin if same else scenario.model
-        self._finish_and_push(msgspec.structs.replace(self._state, scenario=scenario, origin=origin), text)
+        kept = {} if same else {"origin": scenario.model, "report": NO_REPORT}
+        self._finish_and_push(msgspec.structs.replace(self._state, scenario=scenario, **kept), text)
 
     def load(self, state: State, text: str) -> None:
         """Open something else as one undo step called ``text``; it counts as saved."""
@@ -301,7 +323,7 @@ class Document(QObject):
         if estimate is not None:
             issues = (*issues, *(issue for issue in estimate.issues if issue not in issues))
         last_good = estimate if estimate is not None else last.last_good
-        self._last = Result(scenario, estimate, issues, last.generation + 1, last_good)
+        self._last = Result(scenario, estimate, issues, last.generation + 1, last_good, self._state.report)
         self.result.emit(self._last)
 
 

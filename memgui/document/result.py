@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from memgui.estimator.result import Estimate
-from memgui.spec import Issue, Scenario
+from memgui.spec import NO_REPORT, ImportReport, Issue, Scenario
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -22,6 +22,8 @@ class Result(msgspec.Struct, frozen=True):
     generation: int = 0
     last_good: Estimate | None = None
     """The newest estimate there is: ``estimate`` itself, or the one before it was lost."""
+    report: ImportReport = NO_REPORT
+    """What became of the file that the model was read from."""
 
     @property
     def stale(self) -> bool:

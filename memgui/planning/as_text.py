@@ -9,6 +9,7 @@ from typing import Any
 
 from memgui.estimator.result import Estimate, Node
 from memgui.planning.solve import Bound, Solution
+from memgui.spec.messages import Issue, Message
 
 GIB = 2**30
 
@@ -38,8 +39,8 @@ def as_lines(estimate: Estimate) -> str:
     return "\n".join(lines)
 
 
-def as_markdown(estimate: Estimate) -> str:
-    """The breakdown as a Markdown table, two levels deep."""
+def as_markdown(estimate: Estimate, issues: Iterable[Issue] = (), assumptions: Iterable[Message] = ()) -> str:
+    """The breakdown as a Markdown table, two levels deep, and what was found and assumed before it."""
     if estimate.verdict.kind == "unknown":
         return _sentence(estimate)
     lines = [
@@ -59,7 +60,8 @@ def as_markdown(estimate: Estimate) -> str:
         f"Peak at: {estimate.peak_moment.label.text}. "
         f"Range: {gib(estimate.low_bytes)} to {gib(estimate.high_bytes)}. Stands for: {estimate.version}.",
     ]
-    lines += [f"- {message.text}" for message in estimate.assumptions]
+    lines += [f"- {issue.severity}: {issue.text}" for issue in issues]
+    lines += [f"- {message.text}" for message in (*assumptions, *estimate.assumptions)]
     return "\n".join(lines)
 
 

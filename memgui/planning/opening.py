@@ -22,9 +22,11 @@ from memgui.importers.quantization import Quantization, quantization_beside
 from memgui.importers.schemes import scheme_of
 from memgui.importers.stored import stored_weights
 from memgui.importers.tensors import TensorTable
-from memgui.presets.codec import MAX_BYTES, decode
+from memgui.presets.codec import MAX_BYTES, Decoded, decode
 from memgui.spec import (
+    NO_REPORT,
     QT_TRANSLATE_NOOP,
+    ImportReport,
     Inference,
     Issue,
     Message,
@@ -42,21 +44,19 @@ PART_ENDING: Final = re.compile(r"-\d{5}-of-\d{5}$|\.safetensors$|\.safetensors\
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a path or a name holds; ``assumed`` says what it left open and what was taken instead.
+    """What a path or a name holds; ``report`` says what became of the file.
 
-    ``understood`` and ``ignored`` are keys of the file that decided something, and those that nobody here
-    reads.  ``weights`` are the tensors that lie there, ``quantization`` how the file says they are stored.
+    ``weights`` are the tensors that lie there, ``quantization`` how the file says they are stored.
     """
 
     content: Scenario | ModelSpec
-    assumed: tuple[Message, ...] = ()
+    report: ImportReport = NO_REPORT
     issues: tuple[Issue, ...] = ()
-    understood: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
     weights: TensorTable | None = None
     quantization: Quantization | None = None
     measured: Mapping[str, Any] = field(default_factory=dict)
     """What a preset says that real runs used."""
+    is_preset: bool = False
 
     @property
     def model(self) -> ModelSpec:
@@ -66,25 +66,7 @@ class Opened:
     @property
     def assumptions(self) -> tuple[Message, ...]:
         """What was assumed, and in one more sentence what was ignored."""
-        return (*self.assumed, *((_ignored(self.ignored),) if self.ignored else ()))
-
-    @property
-    def report(self) -> tuple[Message, ...]:
-        """Line by line what was understood, assumed and ignored; empty for a preset."""
-        if not self.understood:
-            return tuple(issue.message for issue in self.issues)
-        heading = QT_TRANSLATE_NOOP("messages", "Understood: {keys}")
-        lines = [Message(heading, {"keys": ", ".join(self.understood)})]
-        if self.assumed:
-            lines += [Message(QT_TRANSLATE_NOOP("messages", "Assumed:")), *self.assumed]
-        if self.ignored:
-            lines.append(_ignored(self.ignored))
-        return tuple(lines)
-
-
-def _ignored(keys: tuple[str, ...]) -> Message:
-    template = QT_TRANSLATE_NOOP("messages", "Ignored, because nothing here reads it: {keys}")
-    return Message(template, {"keys": ", ".join(keys)})
+        return (*self.report.assumed, *self.report.not_read)
 
 
 def opened(text: str, catalog: Catalog) -> Opened:
@@ -117,7 +99,7 @@ def opened_path(path: Path, progress: Progress | None = None) -> Opened:
     source = detect(path)
     if source.kind is Kind.PRESET:
         decoded = decode(read_whole(path, MAX_BYTES), display_name(path))
-        return Opened(decoded.preset.content, issues=decoded.issues, measured=decoded.preset.measured)
+        return of_preset(decoded)
     if source.config is None:
         return _weights_alone(source, progress)
     imported = import_config(source.config, _model_name(source.config))
@@ -127,7 +109,7 @@ def opened_path(path: Path, progress: Progress | None = None) -> Opened:
         table = read_weights(source, progress)
     except FileFault as fault:  # the model is described without them
         notes = (*notes, fault.message)
-    found = _opened(imported, table, notes)
+    found = _opened(imported, table, notes, display_name(source.config))
     if found.quantization is None:
         found = replaced(found, quantization=quantization_beside(source.config.parent))
     return found
@@ -139,7 +121,14 @@ def _weights_alone(source: ModelSource, progress: Progress | None) -> Opened:
     first = source.weights[0]
     folder = source.kind is Kind.FOLDER
     name = display_name(source.path.resolve().name if folder else PART_ENDING.sub("", first.stem))
-    return _opened(import_weights(table, display_name(first), name), table, _others(source))
+    file = display_name(first)
+    return _opened(import_weights(table, file, name), table, _others(source), file)
+
+
+def of_preset(decoded: Decoded) -> Opened:
+    """What a preset holds."""
+    preset = decoded.preset
+    return Opened(preset.content, preset.report, decoded.issues, measured=preset.measured, is_preset=True)
 
 
 def _others(source: ModelSource) -> tuple[Message, ...]:
@@ -152,7 +141,7 @@ def _others(source: ModelSource) -> tuple[Message, ...]:
     return (Message(template, {"count": len(source.choices), "name": display_name(source.weights[0])}),)
 
 
-def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message, ...]) -> Opened:
+def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message, ...], name: str) -> Opened:
     told = (*notes, *table.notes, *_counted(table, imported.model)) if table is not None else notes
     model = imported.model
     gguf = table is not None and table.container == "gguf"
@@ -160,9 +149,7 @@ def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message,
         model = msgspec.structs.replace(model, stored_weights=stored_weights(table, model))
     return Opened(
         model,
-        (*imported.assumed, *told),
-        understood=imported.understood,
-        ignored=imported.ignored,
+        ImportReport(name, imported.understood, (*imported.assumed, *told), imported.ignored),
         weights=table,
         quantization=imported.quantization or (GGUF if gguf else None),
     )

@@ -15,6 +15,7 @@ from memgui.estimator.result import Estimate, Node, Symbol
 from memgui.planning.concepts import concept, in_other_words
 from memgui.planning.formula import Kind, Token, operator_text, tokens_of
 from memgui.planning.words import Said, Words
+from memgui.spec.import_report import NO_REPORT, ImportReport
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 
 
@@ -53,6 +54,8 @@ class Explanation:
     parts: tuple[Part, ...]
     equivalents: tuple[tuple[Said, int], ...] = ()
     """The same bytes in other words: labels and sizes."""
+    report: ImportReport = NO_REPORT
+    """Of the whole and of the weights: what became of the file that the model was read from."""
 
     @property
     def symbols(self) -> dict[str, Symbol]:
@@ -60,8 +63,13 @@ class Explanation:
         return {token.text: token.symbol for token in self.tokens if token.symbol is not None}
 
 
-def explain(estimate: Estimate, path: tuple[str, ...]) -> Explanation | None:
-    """The explanation of the node at ``path``; ``None`` where this estimate has no such node."""
+def explain(
+    estimate: Estimate, path: tuple[str, ...], report: ImportReport = NO_REPORT
+) -> Explanation | None:
+    """The explanation of the node at ``path``; ``None`` where this estimate has no such node.
+
+    ``report`` is of the file that the model was read from.
+    """
     nodes = _nodes_on(estimate, path)
     if nodes is None:
         return None
@@ -84,6 +92,7 @@ def explain(estimate: Estimate, path: tuple[str, ...]) -> Explanation | None:
             estimate.assumptions,
             left_out,
             parts,
+            report=report,
         )
     node = nodes[-1]
     derivation = node.derivation
@@ -105,6 +114,7 @@ def explain(estimate: Estimate, path: tuple[str, ...]) -> Explanation | None:
         parts=tuple(Part(child.key, child.label, child.bytes) for child in node.children if child.bytes)
         or _tensors(estimate, path, node),
         equivalents=in_other_words(estimate, path[0]) if len(path) == 1 else (),
+        report=report if path == ("weights",) else NO_REPORT,
     )
 
 
@@ -238,6 +248,30 @@ def _legend_lines(explanation: Explanation, words: Words) -> Iterator[str]:
         yield words.translate("why", _ROUNDS)
 
 
+_OF_MODEL = QT_TRANSLATE_NOOP("why", "Assumed of the model, because {file} does not say it:")
+_UNDERSTOOD = QT_TRANSLATE_NOOP("why", "Read in {file}:")
+_IGNORED = QT_TRANSLATE_NOOP("why", "In {file}, but nothing here reads it:")
+
+
+def report_lists(report: ImportReport, words: Words) -> list[tuple[str, list[str]]]:
+    """Headings and what stands under them: what was assumed, ignored and understood of the model's file."""
+    lists = (
+        (_OF_MODEL, [words.message(one) for one in report.assumed]),
+        (_IGNORED, [", ".join(report.ignored)] if report.ignored else []),
+        (_UNDERSTOOD, [", ".join(report.understood)] if report.understood else []),
+    )
+    return [
+        (words.translate("why", title).format(file=report.file), lines) for title, lines in lists if lines
+    ]
+
+
+def _report_blocks(explanation: Explanation, words: Words) -> list[list[str]]:
+    return [
+        [title, "", *(f"- {line}" for line in lines)]
+        for title, lines in report_lists(explanation.report, words)
+    ]
+
+
 def as_text(explanation: Explanation, words: Words) -> str:
     """The explanation as plain lines."""
     title = PATH.join(names_of(explanation, words))
@@ -252,6 +286,7 @@ def as_text(explanation: Explanation, words: Words) -> str:
         [f"{label.text(words)}  {words.size(size)}" for label, size in explanation.equivalents],
         _listed(_LEFT_OUT, explanation.left_out, words),
         _listed(_ASSUMED, explanation.assumptions, words),
+        *_report_blocks(explanation, words),
         [words.translate("why", _SOURCE).format(source=source_text(explanation, words)), explanation.version],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
@@ -276,6 +311,7 @@ def as_markdown(explanation: Explanation, words: Words) -> str:
         [f"- {label.text(words)}: {words.size(size)}" for label, size in explanation.equivalents],
         _listed(_LEFT_OUT, explanation.left_out, words),
         _listed(_ASSUMED, explanation.assumptions, words),
+        *_report_blocks(explanation, words),
         [f"*{words.translate('why', _SOURCE).format(source=source_text(explanation, words))}*"],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block and block != [""])

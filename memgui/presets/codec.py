@@ -1,7 +1,8 @@
 """A preset as the bytes of its file, and back.
 
     {"format": "memgui.preset", "schema": 1, "app": "0.1.0", "kind": "scenario" | "model", "name": …,
-     "notes": …, "saved": ISO 8601 time in UTC, "scenario" | "model": {every field}, "measured": {…}}
+     "notes": …, "saved": ISO 8601 time in UTC, "scenario" | "model": {every field}, "measured": {…},
+     "import_report": {…}}
 
 Every field is written, so that a preset means the same after a default has changed.  Keys this version
 does not know are kept in :attr:`Preset.unknown` and written again.  Several presets in one file are
@@ -19,9 +20,9 @@ import msgspec
 from memgui import __version__
 from memgui.files.bounded import FileFault, printable, require_limit
 from memgui.files.strict_json import parse_object, shown
-from memgui.presets.fields import Plain, Reader
+from memgui.presets.fields import REPORT, Plain, Reader
 from memgui.presets.migrate import SCHEMA, STEPS, Step, migrate
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, ModelSpec, Scenario
+from memgui.spec import NO_REPORT, QT_TRANSLATE_NOOP, ImportReport, Issue, ModelSpec, Scenario
 
 FORMAT: Final = "memgui.preset"
 FORMAT_MANY: Final = "memgui.presets"
@@ -36,7 +37,7 @@ MAX_MANY: Final = 1000
 """Most presets in one file."""
 MAX_MANY_BYTES: Final = 16 * 2**20
 
-_KNOWN: Final = ("format", "schema", "app", "kind", "name", "notes", "saved")
+_KNOWN: Final = ("format", "schema", "app", "kind", "name", "notes", "saved", REPORT)
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +48,8 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     notes: str = ""
     measured: Mapping[str, Any] = {}
     """What was measured in a real run, as plain JSON values."""
+    report: ImportReport = NO_REPORT
+    """What became of the file that the model was read from."""
     saved: str = ""
     app: str = ""
     unknown: Mapping[str, Any] = {}
@@ -183,6 +186,7 @@ def _decode(envelope: Plain, name: str, steps: Sequence[Step]) -> Decoded:
         content=content,
         notes=reader.text(envelope, "notes", "", MAX_NOTES),
         measured=measured if isinstance(measured, dict) else {},
+        report=reader.report(envelope),
         saved=reader.text(envelope, "saved", "", 64),
         app=reader.text(envelope, "app", "", 64),
         unknown=kept,
@@ -240,6 +244,8 @@ def _envelope(preset: Preset) -> Plain:
         "saved": preset.saved,
         preset.kind: plain(preset.content),
     }
+    if preset.report:
+        known[REPORT] = plain(preset.report)
     if preset.measured:
         known["measured"] = dict(preset.measured)
     _put_back(known, preset.unknown)

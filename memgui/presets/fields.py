@@ -15,11 +15,23 @@ import msgspec
 
 from memgui.files.bounded import FileFault, printable
 from memgui.files.strict_json import shown
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario, one_line
+from memgui.presets.reports import report_of
+from memgui.spec import (
+    NO_REPORT,
+    QT_TRANSLATE_NOOP,
+    ImportReport,
+    Issue,
+    Message,
+    ModelSpec,
+    Scenario,
+    one_line,
+)
 from memgui.spec.fields import BY_PATH
 from memgui.spec.values import check
 
 Plain = dict[str, Any]
+REPORT: Final = "import_report"
+"""Where files keep what became of the file that a model was read from."""
 _MOST_ISSUES: Final = 50
 _T = TypeVar("_T", bound=msgspec.Struct)
 
@@ -86,6 +98,20 @@ class Reader:
             default=default,
         )
         return default
+
+    def report(self, plain: Plain) -> ImportReport:
+        """The report of the file that the model came from; an empty one where it is missing or wrong."""
+        try:
+            return report_of(plain.get(REPORT, {}))
+        except ValueError as error:  # of msgspec too
+            self._add(
+                "warning",
+                "bad_value",
+                REPORT,
+                QT_TRANSLATE_NOOP("messages", "{path} cannot be read and is left out: {reason}."),
+                reason=printable(str(error)),
+            )
+            return NO_REPORT
 
     def unknown(self, path: str) -> None:
         """Report a key that nobody knows."""

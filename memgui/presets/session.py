@@ -21,9 +21,9 @@ from memgui.files.bounded import FileFault, read_whole
 from memgui.files.held import hold, in_turn, is_held
 from memgui.files.strict_json import parse_object
 from memgui.presets.codec import MAX_VALUES, dump, plain
-from memgui.presets.fields import Reader
+from memgui.presets.fields import REPORT, Reader
 from memgui.presets.migrate import SCHEMA, STEPS, migrate
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario
+from memgui.spec import NO_REPORT, QT_TRANSLATE_NOOP, ImportReport, Issue, Message, ModelSpec, Scenario
 
 FORMAT: Final = "memgui.session"
 MAX_BYTES: Final = 4 * 2**20
@@ -44,7 +44,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """What is open in one memgui.
 
     ``origin`` is the model as it was loaded, ``name`` that of the preset or file the scenario came from,
-    ``preset`` the key of that preset (``""``: of none) and ``digest`` its content's, as it was last seen.
+    ``preset`` the key of that preset (``""``: of none) and ``digest`` its content's, as it was last seen;
+    ``report`` is of the file that the model was read from.
     """
 
     scenario: Scenario
@@ -54,6 +55,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     pinned: tuple[Pinned, ...] = ()
     measured: Mapping[str, Any] = {}
+    report: ImportReport = NO_REPORT
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,6 +210,7 @@ class SessionKeeper:
             "digest": session.digest,
             "pinned": plain(session.pinned),
             "measured": dict(session.measured),
+            REPORT: plain(session.report),
         }
         write_atomic(self._path, dump(self._path.name, envelope, MAX_BYTES))
 
@@ -243,6 +246,7 @@ def _read(path: Path) -> _Slot:
             digest=reader.text(envelope, "digest", "", 1000),
             pinned=tuple(pinned),
             measured=measured if isinstance(measured, dict) else {},
+            report=reader.report(envelope),
         ),
         closed=envelope.get("closed") is True,
         starts=starts if type(starts) is int else 0,

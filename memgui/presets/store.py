@@ -42,7 +42,7 @@ from memgui.presets.codec import (
 from memgui.presets.entries import Entry, Folder, Layer, State, digest, entry_of
 from memgui.presets.migrate import SCHEMA
 from memgui.presets.paths import AppPaths
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ModelSpec, Scenario
+from memgui.spec import NO_REPORT, QT_TRANSLATE_NOOP, ImportReport, Issue, Message, ModelSpec, Scenario
 
 TRASH_DAYS: Final = 30
 _STAMP: Final = "%Y%m%dT%H%M%S"
@@ -156,9 +156,12 @@ class PresetStore:
         content: Scenario | ModelSpec,
         notes: str = "",
         measured: Mapping[str, Any] | None = None,
+        report: ImportReport = NO_REPORT,
     ) -> Entry:
         """Save a new preset; :class:`NameTaken` where the person has one of that name."""
-        return self._add(Preset(name=name, content=content, notes=notes, measured=measured or {}))
+        return self._add(
+            Preset(name=name, content=content, notes=notes, measured=measured or {}, report=report)
+        )
 
     def update(
         self,
@@ -168,6 +171,7 @@ class PresetStore:
         name: str | None = None,
         notes: str | None = None,
         measured: Mapping[str, Any] | None = None,
+        report: ImportReport | None = None,
         overwrite: bool = False,
     ) -> Entry:
         """Save over a preset, rename it (``name``) or both; what is not given stays, unknown keys too.
@@ -181,7 +185,13 @@ class PresetStore:
             self._demand_free(name, entry)
         with in_turn(self.folder):
             base = self._base(entry, overwrite, content)
-            given = {"content": content, "name": name, "notes": notes, "measured": measured}
+            given = {
+                "content": content,
+                "name": name,
+                "notes": notes,
+                "measured": measured,
+                "report": report,
+            }
             changes = {key: value for key, value in given.items() if value is not None}
             return self._write(msgspec.structs.replace(base, **changes), entry.path)
 

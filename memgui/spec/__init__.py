@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memgui.spec.import_report import NO_REPORT, ImportReport
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError, one_line
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import (
@@ -17,8 +18,10 @@ from memgui.spec.scenario import (
 )
 
 __all__ = [
+    "NO_REPORT",
     "QT_TRANSLATE_NOOP",
     "Device",
+    "ImportReport",
     "Inference",
     "Issue",
     "Lora",

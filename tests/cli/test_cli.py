@@ -171,6 +171,24 @@ def test_a_model_that_is_not_modelled_is_unknown_and_says_why(
         assert "GiB" not in said
 
 
+def test_what_became_of_the_file_is_in_every_form_that_has_room(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**LLAMA, "unheard_of": 3}), "utf-8")
+    report = answered(capsys, "--model", str(path))["import_report"]
+    assert report["file"] == "config.json"
+    assert "hidden_size" in report["understood"]
+    assert report["ignored"] == ["unheard_of"]
+    (assumed, *_) = report["assumed"]
+    assert answered(capsys, "--model", NAME)["import_report"] is None
+    for form in (["--markdown"], []):
+        assert main(["estimate", "--model", str(path), *form]) == 0
+        said = capsys.readouterr().out
+        assert assumed in said
+        assert "Ignored, because nothing here reads it: unheard_of" in said
+
+
 @pytest.mark.parametrize("form", ["--markdown", "--csv", None])
 def test_other_forms(capsys: pytest.CaptureFixture[str], config: Path, form: str | None) -> None:
     assert main(["estimate", "--model", str(config), *([form] if form else [])]) == 0

@@ -12,6 +12,8 @@ from memgui.document.document import Document
 from memgui.document.jobs import Jobs
 from memgui.document.library import Library
 from memgui.document.notice import Notice
+from memgui.presets import share
+from memgui.presets.codec import Preset
 from memgui.presets.paths import AppPaths
 from memgui.presets.settings import SettingsStore
 from memgui.presets.store import PresetStore
@@ -78,6 +80,35 @@ def test_a_config_is_opened_aside_and_can_be_undone(house: House, tmp_path: Path
     assert not house.document.is_changed("model.hidden_size")
     house.document.undo_stack.undo()
     assert house.document.scenario == scenario()
+
+
+def test_the_report_of_a_file_stays_with_its_model(house: House, tmp_path: Path, qtbot: QtBot) -> None:
+    document, library = house.document, house.library
+    assert not document.settle().report
+    library.open_path(config(tmp_path, unheard_of=3))
+    qtbot.waitUntil(lambda: document.scenario.model.hidden_size == 2048)
+    report = document.settle().report
+    assert report.file == "config.json"
+    assert "hidden_size" in report.understood
+    assert report.ignored == ("unheard_of",)
+    assert any("attention_bias is not stated" in line.text for line in report.assumed)
+    document.edit(LENGTH, 77)
+    document.edit("model.hidden_size", 4096)  # the person's own change of what was read
+    assert document.settle().report == report
+    assert library.save_as("Mine")
+    library.use_entry(library.catalog.models[0])
+    assert not document.settle().report
+    document.undo_stack.undo()
+    assert document.settle().report == report
+    document.undo_stack.redo()
+    library.open_preset(library.presets()[0])
+    assert document.settle().report == report
+    library.use_entry(library.catalog.models[0])
+    library.save()
+    library.open_preset(library.presets()[0])
+    assert not document.settle().report  # the preset is of another model now
+    assert library.open_text(share.to_text(Preset(name="A", content=document.scenario.model, report=report)))
+    assert document.settle().report == report
 
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "broken", "absurd", "no object"])

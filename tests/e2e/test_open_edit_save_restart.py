@@ -17,6 +17,7 @@ from memgui.files.bounded import FileFault
 from memgui.gui.form.number_box import NumberBox
 from memgui.gui.interior import Interior
 from memgui.gui.presets_model import KIND, Row
+from memgui.gui.why.page import WhyPage
 from memgui.planning.opening import opened
 from memgui.presets.paths import AppPaths
 from tests.document.test_library import CONFIG
@@ -85,6 +86,14 @@ def test_the_whole_way(qapp: QApplication, qtbot: QtBot, paths: AppPaths, config
     with started(qapp, qtbot, paths) as program:
         window, document = program.window, program.context.document
         assert document.scenario == saved
+        assert "hidden_size" in document.settle().report.understood
+        inside(program).tabs.show_tab("why")
+        qtbot.waitUntil(lambda: inside(program).tabs.page("why") is not None)
+        why = inside(program).tabs.page("why")
+        assert isinstance(why, WhyPage)
+        explanation = why.explanation()
+        assert explanation is not None
+        assert explanation.report == document.state.report
         assert document.state.name == "Four at once"
         assert program.context.view.view.units == "GB"
         assert "GB" in window.verdict.headline

@@ -63,14 +63,14 @@ def test_a_model_folder_is_opened_as_a_whole(tmp_path: Path, catalog: Catalog) -
     assert found.weights.elements == 6_738_415_616
     assert found.quantization is not None
     assert (found.quantization.method, found.quantization.bits) == ("gptq", 4)
-    assert "hidden_size" in found.understood
+    assert "hidden_size" in found.report.understood
     index = opened(str(folder / "model.safetensors.index.json"), catalog)
     assert (index.content, index.weights) == (found.content, found.weights)
     (folder / "model-00002-of-00003.safetensors").write_bytes(b"not one")
     broken = opened(str(folder), catalog)
     assert broken.content == found.content
     assert broken.weights is None
-    assert any("model-00002-of-00003" in message.text for message in broken.assumed)
+    assert any("model-00002-of-00003" in message.text for message in broken.report.assumed)
 
 
 def test_a_gguf_file_alone_is_a_model(tmp_path: Path, catalog: Catalog) -> None:
@@ -170,7 +170,7 @@ def test_a_report_says_what_was_understood_assumed_and_ignored(tmp_path: Path, c
     del config["tie_word_embeddings"]
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
     found = opened(str(folder), catalog)
-    lines = [message.text for message in found.report]
+    lines = [message.text for message in found.report.lines]
     assert lines[0].startswith("Understood: ")
     assert "hidden_size" in lines[0]
     assert lines[1] == "Assumed:"
@@ -182,9 +182,11 @@ def test_a_report_says_what_was_understood_assumed_and_ignored(tmp_path: Path, c
 def test_files_that_hold_other_weights_than_described_are_told(tmp_path: Path, catalog: Catalog) -> None:
     folder = model_folder(tmp_path / "m")
     write_shards(folder, llama(32, 4096, 11008, 4096, 32000), 2)
-    assert not any("hold" in message.text for message in opened(str(folder), catalog).assumed)
+    assert not any("hold" in message.text for message in opened(str(folder), catalog).report.assumed)
     write_shards(folder, llama(31, 4096, 11008, 4096, 32000), 2)
-    told = next(message.text for message in opened(str(folder), catalog).assumed if "hold" in message.text)
+    told = next(
+        message.text for message in opened(str(folder), catalog).report.assumed if "hold" in message.text
+    )
     assert "6,738,415,616" in told
     assert "6,536,032,256" in told
 
@@ -195,5 +197,5 @@ def test_of_several_gguf_models_it_is_said_which_one_is_open(tmp_path: Path, cat
     for name in ("b-Q8_0.gguf", "a-Q4_K_M.gguf"):
         sparse(tmp_path / name, header, size)
     found = opened(str(tmp_path), catalog)
-    told = next(message.text for message in found.assumed if "GGUF models" in message.text)
+    told = next(message.text for message in found.report.assumed if "GGUF models" in message.text)
     assert told == "The folder holds 2 GGUF models; a-Q4_K_M.gguf is the one that is open."

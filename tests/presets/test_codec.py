@@ -25,7 +25,7 @@ from memgui.presets.codec import (
 )
 from memgui.presets.fields import _TYPICAL
 from memgui.presets.migrate import SCHEMA, STEPS, Envelope, migrate
-from memgui.spec import Inference, Lora, ModelSpec, Parallelism, Scenario, Training, get, replace
+from memgui.spec import Inference, Lora, ModelSpec, Parallelism, Scenario, Training, get, one_line, replace
 from memgui.spec.fields import FIELDS, Field, Kind
 from tests.presets.conftest import MODEL, SCENARIO
 
@@ -47,7 +47,7 @@ def values(field: Field) -> st.SearchStrategy[Any]:
         case Kind.CHOICES:
             found = st.lists(st.sampled_from(choices), max_size=5).map(tuple)
         case Kind.TEXT:
-            found = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+            found = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(one_line)
         case Kind.RATIO:
             found = st.floats(low, high)
         case _:

@@ -174,13 +174,24 @@ class Reports(QObject):
             self._words(),
             name=self._name(estimate),
             issues=self._context.document.last_result.issues,
+            assumed=self._assumed(),
             measured=self._measured(),
             made=self.tr("memgui {version}, {date}").format(version=__version__, date=date),
         )
 
     def _json(self, estimate: Estimate) -> str:
-        issues = self._context.document.last_result.issues
-        return report.as_json(estimate, name=self._name(estimate), issues=issues, measured=self._measured())
+        return report.as_json(
+            estimate,
+            name=self._name(estimate),
+            issues=self._context.document.last_result.issues,
+            assumed=self._assumed(),
+            measured=self._measured(),
+            report=self._context.document.state.report,
+        )
+
+    def _assumed(self) -> tuple[Message, ...]:
+        found = self._context.document.state.report
+        return (*found.assumed, *found.not_read)
 
     def _measured(self) -> tuple[Measurement, ...]:
         with suppress(ScenarioError):

@@ -21,6 +21,7 @@ from memgui.gui.tips import two_lines
 from memgui.gui.verdict import sentence
 from memgui.gui.verdict.bar import CapacityBar
 from memgui.gui.verdict.chips import Cell, Chip, ChipRow
+from memgui.spec import Message
 
 HEIGHT = 136
 WIDE = 1180
@@ -113,9 +114,9 @@ class VerdictBand(QWidget):
 
     def show_assumptions(self) -> None:
         """Open the list of what the estimate assumes, under its link."""
-        estimate = self._result.estimate if self._result is not None else None
-        if estimate is not None and estimate.assumptions:
-            popup = AssumptionsPopup([message_text(text) for text in estimate.assumptions], self)
+        assumed = self._assumed()
+        if assumed:
+            popup = AssumptionsPopup([message_text(text) for text in assumed], self)
             popup.open_at(self._assumptions.mapToGlobal(QPoint(0, self._assumptions.height() + 4)))
 
     def sizeHint(self) -> QSize:
@@ -132,8 +133,7 @@ class VerdictBand(QWidget):
         numbers = Numbers.of(self._view.view)
         headline = sentence.headline(result, numbers)
         details = sentence.detail(result, numbers), sentence.detail(result, numbers, short=True)
-        estimate = result.estimate
-        count = len(estimate.assumptions) if estimate is not None else 0
+        count = len(self._assumed())
         link = sentence.assumptions_text(count) if count else ""
         self._assumptions.setText(link)
         self._assumptions.setVisible(bool(link))
@@ -144,6 +144,12 @@ class VerdictBand(QWidget):
             self.setAccessibleDescription(details[0])
         self._place()
         self.update()
+
+    def _assumed(self) -> tuple[Message, ...]:
+        """What the reader of the model's file assumed, and what the estimate does."""
+        if self._result is None or self._result.estimate is None:
+            return ()
+        return (*self._result.report.assumed, *self._result.estimate.assumptions)
 
     def _compare(self, numbers: Numbers) -> None:
         result, pinned = self._result, self._pinned

@@ -14,7 +14,15 @@ from PySide6.QtGui import QColor, QFont, QTextLayout, QTextOption
 
 from memgui.gui.theme import Look, Role
 from memgui.planning.formula import Kind, Token, operator_text
-from memgui.planning.why import Explanation, divides, names_of, part_name, sentences, symbol_label
+from memgui.planning.why import (
+    Explanation,
+    divides,
+    names_of,
+    part_name,
+    report_lists,
+    sentences,
+    symbol_label,
+)
 from memgui.planning.words import Words
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -291,6 +299,8 @@ def flow_of(explanation: Explanation, words: Words, look: Look, width: float) ->
     if explanation.path or explanation.left_out == ():
         assumed = [words.message(one) for one in explanation.assumptions]
         writer.bullets(words.translate("why", _ASSUMED), assumed)
+    for title, lines in report_lists(explanation.report, words):
+        writer.bullets(title, lines)
     writer.flow.height = writer.y
     return writer.flow
 

@@ -33,6 +33,7 @@ from memgui.gui.why.parts import PartsList, lines_of
 from memgui.gui.why.qt_words import QtWords
 from memgui.gui.why.view import WhyView
 from memgui.planning.why import Explanation, as_markdown, as_text, explain, source_text
+from memgui.spec import NO_REPORT
 
 _TITLE, _FOOT = 36, 32
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -64,6 +65,7 @@ class WhyPage(QWidget):
         self._settings = view
         self._estimate: Estimate | None = None
         self._stale = False
+        self._report = NO_REPORT
         self._explanation: Explanation | None = None
         self._dirty = True
         self.view = WhyView(selection)
@@ -85,9 +87,10 @@ class WhyPage(QWidget):
 
     def set_result(self, result: Result) -> None:
         """Explain another estimate; the last good one, dimmed, where there is none."""
-        if result.shown is self._estimate and result.stale == self._stale:
+        news = (result.shown, result.stale, result.report)
+        if result.shown is self._estimate and news[1:] == (self._stale, self._report):
             return
-        self._estimate, self._stale = result.shown, result.stale
+        self._estimate, self._stale, self._report = news
         self._look_again()
 
     def explanation(self) -> Explanation | None:
@@ -118,7 +121,7 @@ class WhyPage(QWidget):
         path = self._selection.component
         while path and node_at(self._estimate, path) is None:
             path = path[:-1]
-        return explain(self._estimate, path)
+        return explain(self._estimate, path, self._report)
 
     def _look_again(self, _: object = None) -> None:
         self._dirty = True
@@ -257,7 +260,7 @@ class WhyPage(QWidget):
         top = self.height() - look.px(_FOOT)
         painter.fillRect(QRectF(edge, top, right - edge, 1), colours.hairline)
         row = QRectF(edge, top + 1, right - edge, look.px(_FOOT) - 1)
-        count = len(explanation.assumptions)
+        count = len(explanation.assumptions) + len(explanation.report.assumed)
         if explanation.left_out:
             said = self.tr("{count} left out").format(count=len(explanation.left_out))
         else:

@@ -15,7 +15,7 @@ from memgui.planning.measured.records import Measurement, to_plain
 from memgui.planning.report.page import Fact, Line, Listed, MeasuredLine, Page, Section, page
 from memgui.planning.report.verdict import device_text, verdict_line, work_text
 from memgui.planning.report.writers import Picture, as_csv, html, markdown
-from memgui.spec import Issue, Message
+from memgui.spec import NO_REPORT, ImportReport, Issue, Message
 
 __all__ = [
     "Fact",
@@ -43,8 +43,9 @@ def as_json(
     issues: Sequence[Issue] = (),
     assumed: Sequence[Message] = (),
     measured: Sequence[Measurement] = (),
+    report: ImportReport = NO_REPORT,
 ) -> str:
     """``memgui estimate --json`` with the name and what was measured before it."""
     head = {"name": name, "measured": to_plain(tuple(measured))} if measured else {"name": name}
-    whole = {**head, **estimate_object(estimate, issues, assumed)}
+    whole = {**head, **estimate_object(estimate, issues, assumed, report)}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

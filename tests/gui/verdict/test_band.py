@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
@@ -13,6 +14,7 @@ from memgui.gui.palette import DARK, LIGHT
 from memgui.gui.theme import Look
 from memgui.gui.verdict.band import AssumptionsPopup, VerdictBand
 from memgui.gui.verdict.chips import Cell, Chip
+from memgui.spec import ImportReport, Message
 from tests.gui import fakes
 
 CHIPS = [
@@ -230,3 +232,18 @@ def test_paints_every_case(make: Make, width: int, units: str) -> None:
     ):
         band.set_result(result)
         assert not band.grab().isNull()
+
+
+def test_what_was_assumed_of_the_models_file_stands_first(make: Make, qtbot: QtBot) -> None:
+    band, _, _ = make()
+    said = Message("{key} is not stated.", {"key": "head_dim"})
+    result = fakes.training()
+    band.set_result(msgspec.structs.replace(result, report=ImportReport("config.json", assumed=(said,))))
+    assert band._assumptions.text() == "5 assumptions"
+    band.show_assumptions()
+    popup = band.findChild(AssumptionsPopup)
+    assert popup is not None
+    assert popup.findChildren(QLabel)[0].text() == "•  head_dim is not stated."
+    popup.close()
+    band.set_result(result)
+    assert band._assumptions.text() == "4 assumptions"

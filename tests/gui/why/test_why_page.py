@@ -20,7 +20,7 @@ from memgui.gui.why.flow import broken, flow_of
 from memgui.gui.why.qt_words import QtWords
 from memgui.planning.why import explain
 from memgui.planning.words import Words
-from memgui.spec import Message
+from memgui.spec import ImportReport, Message
 from tests.gui import fakes
 
 Make = Callable[..., tuple[WhyPage, Selection, ViewSettings]]
@@ -274,3 +274,29 @@ def test_paints_every_case(make: Make) -> None:
             for path in ((), ("weights",), ("activations", "mlp"), ("overhead",)):
                 selection.select(path)
                 page.grab()
+
+
+def test_the_report_of_the_models_file_lasts(make: Make) -> None:
+    page, selection, _ = make(height=900)
+    said = Message("{key} is not stated; {value} is assumed.", {"key": "head_dim", "value": 64})
+    report = ImportReport("config.json", ("hidden_size",), (said,), ("unheard_of",))
+    result = fakes.training()
+    page.set_result(result)
+    assert "unheard_of" not in texts(page)
+    page.set_result(msgspec.structs.replace(result, report=report))  # the same estimate of another file
+    selection.select(())
+    for line in (
+        "Assumed of the model, because config.json does not say it:",
+        "head_dim is not stated; 64 is assumed.",
+        "In config.json, but nothing here reads it:",
+        "unheard_of",
+        "Read in config.json:",
+        "hidden_size",
+    ):
+        assert line in texts(page), line
+    page.copy_markdown()
+    assert "- head_dim is not stated; 64 is assumed." in QGuiApplication.clipboard().text()
+    selection.select(("weights",))
+    assert "unheard_of" in texts(page)
+    selection.select(("gradients",))
+    assert "unheard_of" not in texts(page)

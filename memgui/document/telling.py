@@ -1,0 +1,52 @@
+"""Whatever does work for a person and has to say how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Signal
+
+from memgui.document.notice import Notice
+from memgui.files.bounded import FileFault
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message
+
+T = TypeVar("T")
+
+
+class Telling(QObject):
+    """Turns faults of files into notices."""
+
+    told = Signal(object)
+    """A :class:`Notice`."""
+
+    def _try(self, work: Callable[[], T]) -> T | None:
+        try:
+            return work()
+        except FileFault as fault:
+            self._failed(fault)
+            return None
+
+    def _failed(self, error: Exception) -> None:
+        if not isinstance(error, FileFault):
+            raise error
+        self._tell(error.message, severity="error")
+
+    def _tell_issues(self, name: str, issues: tuple[Issue, ...]) -> None:
+        if issues:
+            message = Message(
+                QT_TRANSLATE_NOOP("messages", "{name} is open; wrong or unknown in it: {count}."),
+                {"name": name, "count": len(issues)},
+            )
+            self._tell(message, tuple(issue.message for issue in issues), severity="warning")
+
+    def _tell(
+        self,
+        message: Message,
+        details: tuple[Message, ...] = (),
+        *,
+        severity: str = "info",
+        action_text: str = "",
+        action: Callable[[], None] | None = None,
+    ) -> None:
+        self.told.emit(Notice(message, severity, details, action_text, action))

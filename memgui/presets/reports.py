@@ -1,0 +1,47 @@
+"""The report of the file that a model came from, kept with the model in presets and sessions."""
+
+from __future__ import annotations
+
+from string import Formatter
+from typing import Annotated, Any
+
+import msgspec
+
+from memgui.spec import ImportReport, Message, one_line
+
+_Text = Annotated[str, msgspec.Meta(max_length=1000)]
+_Keys = Annotated[tuple[_Text, ...], msgspec.Meta(max_length=1000)]
+
+
+class _Message(msgspec.Struct, frozen=True):
+    template: _Text
+    args: Annotated[dict[str, str | int | float], msgspec.Meta(max_length=20)] = {}
+
+
+class _Report(msgspec.Struct, frozen=True):
+    file: _Text = ""
+    understood: _Keys = ()
+    assumed: Annotated[tuple[_Message, ...], msgspec.Meta(max_length=1000)] = ()
+    ignored: _Keys = ()
+
+
+def report_of(value: Any) -> ImportReport:
+    """The report that plain values of a file state.
+
+    Raises ``ValueError`` where they state none, or a sentence that asks for more than its values: a template
+    comes from a stranger here, and ``{x:1000000000}`` would be a text of a gigabyte.
+    """
+    read = msgspec.convert(value, _Report, strict=True)
+    return ImportReport(
+        one_line(read.file),
+        tuple(map(one_line, read.understood)),
+        tuple(map(_message, read.assumed)),
+        tuple(map(one_line, read.ignored)),
+    )
+
+
+def _message(read: _Message) -> Message:
+    for _, name, form, conversion in Formatter().parse(read.template):
+        if name is not None and (form or conversion or not name.isidentifier() or name not in read.args):
+            raise ValueError(f"no sentence: {one_line(read.template)[:100]}")
+    return Message(one_line(read.template), read.args)
