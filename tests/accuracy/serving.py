@@ -44,11 +44,17 @@ def measured(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _old_vllm(entry: Mapping[str, Any], framework: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What differs before 0.6, which is the oldest version there is: prompts were not cut by themselves."""
-    stated = re.search(r"vllm (\d+)\.(\d+)", framework.lower())
-    version = (int(stated.group(1)), int(stated.group(2))) if stated else (0, 11)
-    if version < (0, 3) and "awq" in settings["inference.weight_format"]:
-        raise Inexpressible("how vLLM 0.2 unpacked AWQ's weights is not modelled")
+    stated = re.search(r"vllm (\d+)\.(\d+)(?:\.(\d+))?", framework.lower())
+    version = tuple(int(one or 0) for one in stated.groups()) if stated else (0, 11)
+    if (
+        version < (0, 3)
+        and "awq" in settings["inference.weight_format"]
+        and (entry.get("dims") or {}).get("experts")
+    ):
+        raise Inexpressible("how vLLM 0.2 ran packed experts is not modelled")
     found: dict[str, Any] = {}
+    if version < (0, 6, 4):
+        found["inference.vllm_version"] = "0.2" if version < (0, 3) else "0.3"
     if version < (0, 6) or (version < (0, 8) and "LoRA" in entry["model"]):
         tokens = settings.get("inference.max_num_batched_tokens")
         found["inference.max_num_batched_tokens"] = tokens or max(settings["inference.prompt_tokens"], 2048)
@@ -113,7 +119,8 @@ def _length(entry: Mapping[str, Any], engine: str, model: ModelSpec) -> int:
     """
     if entry.get("seq_len") is None:
         told = f"{entry.get('framework')} {entry.get('figures')}"
-        bare = "flag" not in told and "batched tokens" not in told
+        fixed = re.search(r"max[-_](model|seq)", str(entry.get("fix")))  # what ran was longer
+        bare = "flag" not in told and "batched tokens" not in told and not fixed
         if engine == "vllm" and bare and model.max_position_embeddings:
             return model.max_position_embeddings
         if entry.get("died_at") in ("load", "weight creation"):

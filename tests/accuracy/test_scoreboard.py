@@ -217,8 +217,10 @@ def test_devices_in_words(name: str, memory_gb: float | None, capability: str) -
     assert words.device(name, Catalog(), memory_gb)["device.compute_capability"] == capability
 
 
-def test_devices_without_a_name_keep_their_memory() -> None:
-    assert words.device("12 GB card", Catalog(), 12)["device.memory_bytes"] == 12 * 2**30
+def test_devices_without_a_name_have_what_such_cards_have() -> None:
+    usable = words.device("12 GB card", Catalog(), 12)["device.memory_bytes"]
+    assert 11.6 < usable / 2**30 < 12
+    assert words.device("a card of its own", Catalog(), 13.5)["device.memory_bytes"] == int(13.5 * 2**30)
     assert words.device(None, Catalog()) == {}
 
 

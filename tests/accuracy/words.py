@@ -287,8 +287,10 @@ def device(name: str | None, catalog: Catalog, memory_gb: float | None = None) -
         found = _device(candidate.strip(), catalog, memory_gb)
         if found is not None:
             return found
-    if memory_gb:
-        return {"device.name": name or "", "device.memory_bytes": int(memory_gb * 2**30)}
+    if memory_gb:  # not named: as most cards that are sold with so much
+        alike = sorted(entry.memory_bytes for entry in catalog.devices if entry.marketed_gb == memory_gb)
+        usual = alike[len(alike) // 2] if alike else int(memory_gb * 2**30)
+        return {"device.name": name or "", "device.memory_bytes": usual}
     return {}
 
 

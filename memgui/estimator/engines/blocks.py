@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memgui.estimator.engines.cache import Keys, State, layers
-from memgui.estimator.engines.settings import batched_tokens, length, padded
+from memgui.estimator.engines.settings import batched_tokens, is_v0, length, padded
 from memgui.estimator.engines.sheet import Factor, Term, explained
 from memgui.estimator.quantisation import Share
 from memgui.estimator.result import Node
@@ -155,7 +155,7 @@ def pool_of(scenario: Scenario, share: Share) -> Pool:
     inference = scenario.inference
     kept = cache_format(inference.kv_cache_format)
     found = list(_kinds(scenario, share, kept))
-    if inference.vllm_version == "0.6":  # every layer holds every token
+    if is_v0(scenario):  # every layer holds every token
         found = _alike(found)
     block = _block(scenario, found)
     return Pool(
@@ -169,7 +169,7 @@ Kind = tuple[Keys | State, int, int]
 
 def _kinds(scenario: Scenario, share: Share, kept: CacheFormat) -> Iterator[Kind]:
     width = 4 if scenario.inference.weight_format == "fp32" else 2
-    expanded = scenario.inference.vllm_version == "0.6"
+    expanded = is_v0(scenario)
     for layer, count in layers(scenario.model, share.start, share.stop):
         if isinstance(layer, Keys):
             if layer.latent and expanded:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from memgui.estimator.engines.segments import Segments
 from memgui.estimator.engines.sheet import Factor, Term
 
 Dims = tuple[Factor | int, ...]
@@ -102,6 +103,15 @@ class Graph:
                 del alive[buffer]
                 live -= buffer.size
         return most, held, running
+
+    def through(self, segments: Segments) -> None:
+        """Allocate every buffer of PyTorch's allocator in order, and free it when it dies."""
+        dying = self._dying()
+        for at, (_, makes, _) in enumerate(self.steps):
+            for buffer in makes:
+                segments.allocate(buffer, buffer.size)
+            for buffer in dying.get(at, ()):
+                segments.free(buffer)
 
     def arena(self, alignment: int) -> int:
         """Bytes of one arena in which every buffer gets the smallest free gap that holds it.

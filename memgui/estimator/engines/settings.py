@@ -17,9 +17,14 @@ def _large(scenario: Scenario) -> bool:
     return scenario.device.memory_bytes >= 70 * GIB and "a100" not in scenario.device.name.lower()
 
 
+def is_v0(scenario: Scenario) -> bool:
+    """Whether the vLLM is one before V1: every layer holds every token, prompts run whole."""
+    return scenario.inference.vllm_version != "0.11"
+
+
 def chunked(scenario: Scenario) -> bool:
     """Whether vLLM 0.6 runs prompts in chunks: by itself only where a sequence can be over 32k long."""
-    return length(scenario) > 32_768
+    return scenario.inference.vllm_version == "0.6" and length(scenario) > 32_768
 
 
 def batched_tokens(scenario: Scenario) -> int:
@@ -27,7 +32,7 @@ def batched_tokens(scenario: Scenario) -> int:
     given = scenario.inference.max_num_batched_tokens
     if given is not None:
         return given
-    if scenario.inference.vllm_version == "0.6":
+    if is_v0(scenario):
         return 512 if chunked(scenario) else max(length(scenario), 2048)
     return 8192 if _large(scenario) else 2048
 
@@ -36,7 +41,7 @@ def running_sequences(scenario: Scenario) -> int:
     """``max_num_seqs``, as ``vllm serve`` chooses it."""
     given = scenario.inference.max_num_seqs
     if given is None:
-        given = 1024 if scenario.inference.vllm_version != "0.6" and _large(scenario) else 256
+        given = 1024 if not is_v0(scenario) and _large(scenario) else 256
     return min(given, batched_tokens(scenario))
 
 

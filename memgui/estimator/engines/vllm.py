@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from memgui.estimator.engines.blocks import Pool, pool_of
 from memgui.estimator.engines.layout import require_layout
-from memgui.estimator.engines.settings import batched_tokens, length, running_sequences
+from memgui.estimator.engines.settings import batched_tokens, is_v0, length, running_sequences
 from memgui.estimator.engines.sheet import Line, Squeezed, Stage, estimated, ranged, stated
 from memgui.estimator.engines.vllm_graph import WorkingSet, profile_run
 from memgui.estimator.engines.weights import loaded, model_of, weights_node
@@ -28,21 +28,26 @@ GIB: Final = 1 << 30
 SOURCES: Final = {
     "0.11": QT_TRANSLATE_NOOP("sources", "vLLM 0.11.0: gpu_worker.py, kv_cache_utils.py"),
     "0.6": QT_TRANSLATE_NOOP("sources", "vLLM 0.6: start-up logs in issues 10517 and 11230"),
+    "0.3": QT_TRANSLATE_NOOP("sources", "vLLM 0.3 to 0.6.3: worker.py; QwenLM/Qwen3 issue 16"),
+    "0.2": QT_TRANSLATE_NOOP("sources", "vLLM 0.2: worker.py, its AWQ kernel; issue 2199"),
 }
 NON_TORCH_SOURCE: Final = QT_TRANSLATE_NOOP(
     "sources", "vLLM start-up logs: issues 14452, 15340, 11251, llm-d-planner's table on H100, and others"
 )
 GRAPHS_SOURCE: Final = QT_TRANSLATE_NOOP("sources", "CUDA graphs in vLLM start-up logs, 0.6B to 70B")
 
+_V0: Final = (
+    Range(int(0.3 * GIB), int(0.35 * GIB), int(0.4 * GIB), NON_TORCH_SOURCE),
+    Range(int(0.33 * GIB), int(0.39 * GIB), int(0.87 * GIB), NON_TORCH_SOURCE),
+)
 NON_TORCH: Final = {
     "0.11": (
         Range(int(0.08 * GIB), int(0.13 * GIB), int(0.17 * GIB), NON_TORCH_SOURCE),
         Range(int(0.33 * GIB), int(0.54 * GIB), int(0.87 * GIB), NON_TORCH_SOURCE),
     ),
-    "0.6": (
-        Range(int(0.3 * GIB), int(0.35 * GIB), int(0.4 * GIB), NON_TORCH_SOURCE),
-        Range(int(0.33 * GIB), int(0.39 * GIB), int(0.87 * GIB), NON_TORCH_SOURCE),
-    ),
+    "0.6": _V0,
+    "0.3": _V0,
+    "0.2": _V0,
 }
 """Memory that is not PyTorch's, on one device alone and on each of several: NCCL, kernels, libraries."""
 
@@ -165,7 +170,7 @@ def _squeezed(least: int, usual: int, left: int) -> Squeezed | None:
 def _bias(scenario: Scenario) -> int:
     """ALiBi for every pair of tokens of a prompt, which vLLM before 0.8 made and its profile run did not."""
     model, inference = scenario.model, scenario.inference
-    if model.position_embedding != "alibi" or inference.vllm_version != "0.6":
+    if model.position_embedding != "alibi" or not is_v0(scenario):
         return 0
     heads = max(1, model.num_attention_heads // scenario.parallelism.tensor)
     width = 4 if inference.weight_format == "fp32" else 2

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memgui.estimator.engines.graph import Buffer, Graph
+from memgui.estimator.engines.graph import Buffer, Dims, Graph
+from memgui.estimator.engines.segments import Segments
 from memgui.estimator.engines.settings import batched_tokens, chunked, running_sequences
 from memgui.estimator.engines.sheet import Factor, Term, explained
 from memgui.estimator.overhead import block_bytes
@@ -50,6 +51,8 @@ class Sizes(NamedTuple):
     expert_inner: Factor
     vocabulary: Factor
     width: int
+    kernels: str = ""
+    """of packed weights, where these make more than their result: ``awq`` or ``gptq``"""
 
 
 def sizes(scenario: Scenario, share: Share) -> Sizes:
@@ -85,26 +88,71 @@ def sizes(scenario: Scenario, share: Share) -> Sizes:
         ),
         Factor("V", m.vocab_size, QT_TRANSLATE_NOOP("symbols", "vocabulary"), "model.vocab_size"),
         4 if scenario.inference.weight_format == "fp32" else 2,
+        _kernels(scenario),
     )
+
+
+def _kernels(scenario: Scenario) -> str:
+    """Whose kernels run packed weights; from 0.3 on AWQ's unpacks what many tokens use, as GPTQ's does."""
+    packing = scenario.inference.weight_format.partition("_")[0]
+    if not _is_old(scenario) or packing not in ("awq", "gptq"):
+        return ""
+    return packing if scenario.inference.vllm_version == "0.2" else "gptq"
+
+
+def _is_old(scenario: Scenario) -> bool:
+    """Whether the vLLM is one that counts what PyTorch has reserved (up to 0.6.3)."""
+    return scenario.inference.vllm_version in ("0.2", "0.3")
+
+
+SPLIT_K = 8
+"""Partial results that the AWQ kernel of vLLM 0.2 made side by side."""
+
+
+def _linear(g: Graph, s: Sizes, name: str, columns: Dims, reads: Buffer, given: int) -> Buffer:
+    """A linear layer from ``given`` features to ``columns``; kernels of packed weights make more than that.
+
+    AWQ's splits its sum, GPTQ's unpacks the matrix first.
+    """
+    n = s.tokens
+    if s.kernels == "awq":
+        parts = g.make(f"{name}, partial sums", (SPLIT_K, n, *columns), s.width, reads=(reads,))
+        return g.make(name, (n, *columns), s.width, reads=(parts,))
+    made = Buffer(name, (n, *columns), s.width)
+    unpacked = (Buffer(f"{name}, unpacked", (given, *columns), s.width),) if s.kernels == "gptq" else ()
+    g.run(name, (made, *unpacked), (reads,))
+    return made
 
 
 def profile_run(scenario: Scenario, share: Share, workspace: int, workspace_source: str) -> WorkingSet:
     """The peak of the profile run above the weights, in the blocks that PyTorch counts."""
     s = sizes(scenario, share)
     moments = [_layer(scenario.model, s, kind) for kind in _feed_forwards(scenario.model)]
-    sampled = share.tail and not (scenario.inference.vllm_version == "0.6" and chunked(scenario))
+    sampled = share.tail and not chunked(scenario)
     if sampled:
         moments.append(_sampler(s))
     _, alive, operator = max((graph.peak() for graph in moments), key=lambda found: found[0])
-    return WorkingSet(_node(alive, workspace, workspace_source), operator)
+    return WorkingSet(_node(alive, workspace, workspace_source, _reserved(scenario, moments)), operator)
 
 
-def _node(alive: list[Buffer], workspace: int, workspace_source: str) -> Node:
+def _reserved(scenario: Scenario, moments: list[Graph]) -> int:
+    """What PyTorch has reserved after the run, where that is what counts."""
+    if not _is_old(scenario):
+        return 0
+    segments = Segments()
+    for graph in moments:
+        graph.through(segments)
+    return segments.reserved
+
+
+def _node(alive: list[Buffer], workspace: int, workspace_source: str, reserved: int) -> Node:
     terms: list[Term] = [buffer.term for buffer in alive]
     text = QT_TRANSLATE_NOOP(
         "estimator", "The most that is alive at once while the largest batch runs and is sampled."
     )
     rounding = sum(block_bytes(buffer.size) - buffer.size for buffer in alive)
+    if reserved:  # beyond the peak, what is cached
+        rounding = reserved - sum(buffer.size for buffer in alive)
     children = (
         explained("tensors", QT_TRANSLATE_NOOP("estimator", "Tensors of the peak"), terms, SOURCE, text),
         explained(
@@ -119,7 +167,9 @@ def _node(alive: list[Buffer], workspace: int, workspace_source: str) -> Node:
             QT_TRANSLATE_NOOP("estimator", "Block rounding"),
             ((rounding,),),
             QT_TRANSLATE_NOOP("sources", "PyTorch's CUDA caching allocator"),
-            QT_TRANSLATE_NOOP("estimator", "PyTorch counts blocks, not tensors."),
+            QT_TRANSLATE_NOOP("estimator", "PyTorch counts blocks, not tensors.")
+            if not reserved
+            else QT_TRANSLATE_NOOP("estimator", "What PyTorch has reserved for the run beyond its peak."),
         ),
     )
     return Node("profile_run", QT_TRANSLATE_NOOP("estimator", "Profile run"), 0, children)
@@ -137,9 +187,9 @@ def _layer(model: ModelSpec, s: Sizes, feed_forward: str) -> Graph:
     given = g.make("hidden states", stream, s.width)
     residual = g.make("residual", stream, s.width)
     fused = (s.heads.value + 2 * s.shared.value) * s.head.value
-    qkv = g.make("qkv", (s.tokens, fused), s.width, reads=(given,))
+    qkv = _linear(g, s, "qkv", (fused,), given, s.hidden.value)
     seen = g.make("attention", (s.tokens, s.heads, s.head), s.width, reads=(qkv,))
-    x = g.make("o_proj", stream, s.width, reads=(seen,))
+    x = _linear(g, s, "o_proj", (s.hidden,), seen, s.heads.value * s.head.value)
     if feed_forward == "sparse":
         y = _experts(model, g, s, x)
     elif feed_forward == "dense":
@@ -152,12 +202,12 @@ def _layer(model: ModelSpec, s: Sizes, feed_forward: str) -> Graph:
 
 def _dense(model: ModelSpec, g: Graph, s: Sizes, x: Buffer) -> Buffer:
     if model.gated_mlp:
-        wide = g.make("gate_up_proj", (s.tokens, 2, s.inner), s.width, reads=(x,))
+        wide = _linear(g, s, "gate_up_proj", (2, s.inner), x, s.hidden.value)
         inner = g.make("silu_and_mul", (s.tokens, s.inner), s.width, reads=(wide,))
     else:
-        wide = g.make("fc_in", (s.tokens, s.inner), s.width, reads=(x,))
+        wide = _linear(g, s, "fc_in", (s.inner,), x, s.hidden.value)
         inner = g.make("activation", (s.tokens, s.inner), s.width, reads=(wide,))
-    y = g.make("down_proj", (s.tokens, s.hidden), s.width, reads=(inner,))
+    y = _linear(g, s, "down_proj", (s.hidden,), inner, s.inner.value)
     g.use(x)
     return y
 

@@ -144,10 +144,16 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Version"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "vLLM 0.6 (V0) profiled a prompt of the longest length; 0.11 (V1) runs prompts in chunks.",
+            "vLLM 0.6 (V0) profiled a prompt of the longest length; 0.11 (V1) runs prompts in chunks. "
+            "Up to 0.6.3 what PyTorch had reserved counted, not what was allocated.",
         ),
         section="engine",
-        choices=(Choice("0.11", "0.11", "V1"), Choice("0.6", "0.6", "V0")),
+        choices=(
+            Choice("0.11", "0.11", "V1"),
+            Choice("0.6", "0.6", QT_TRANSLATE_NOOP("fields", "V0, from 0.6.4 on")),
+            Choice("0.3", "0.3", QT_TRANSLATE_NOOP("fields", "V0, up to 0.6.3")),
+            Choice("0.2", "0.2"),
+        ),
         advanced=True,
         applies=_vllm,
     ),
