@@ -1,4 +1,4 @@
-"""Typed or pasted values: ``128k``, ``7B``, ``24 GiB``, ``true``, and what is wrong with them."""
+"""Typed or pasted values: ``128k``, ``7B``, ``1e9``, ``24 GiB``, ``true``, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioErro
 if TYPE_CHECKING:
     from fractions import Fraction
 
-_NUMBER = re.compile(r"^([+-]?[0-9][0-9,_\u00a0\u2009\u202f ']*(?:\.[0-9]+)?|[+-]?\.[0-9]+)\s*([A-Za-zµ]*)$")
+_NUMBER = re.compile(
+    r"^((?:[+-]?[0-9][0-9,_\u00a0\u2009\u202f ']*(?:\.[0-9]*)?|[+-]?\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?)"
+    r"\s*([A-Za-zµ]*)$"
+)
 _POWERS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 _TOKENS = {"": 1, "k": 2**10, "m": 2**20}
 _SIZES = {"": 1, "b": 1, "byte": 1, "bytes": 1}
@@ -24,7 +27,8 @@ def parse(path: str, text: str) -> Any:
     """The value that ``text`` means for the field at ``path``.
 
     In token fields ``k`` is 1,024, in counts k, M, B are powers of a thousand, byte fields take
-    ``GiB`` and ``GB``.  Nothing is clamped: :class:`ScenarioError` says what is allowed.
+    ``GiB`` and ``GB``; ``1.5e9`` is exactly that number.  Nothing is clamped: :class:`ScenarioError` says
+    what is allowed.
     ``KeyError`` where there is no such field.
     """
     value = read(path, text)
@@ -83,7 +87,7 @@ def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
             known=known,
         )
     try:
-        return Fraction(re.sub(r"[^0-9.+-]", "", matched.group(1))) * units[unit]
+        return Fraction(re.sub(r"[^0-9.eE+-]", "", matched.group(1))) * units[unit]
     except ValueError:
         raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "a number is needed")) from None
 
