@@ -27,6 +27,10 @@ def number_text(field: Field, value: int | float) -> str:
     return f"{value:,}"
 
 
+_OFF_THE_ARROWS = "\N{EN SPACE}"
+"""Qt gives a figure a margin that it does not give the words in its place."""
+
+
 class NumberBox(SpinBox):
     """Shows and takes the number of one field.
 
@@ -48,7 +52,7 @@ class NumberBox(SpinBox):
         self.setAccelerated(True)
         line = self.lineEdit()
         line.setMaxLength(_LONGEST)
-        line.setPlaceholderText(field_text(field.empty_label))
+        line.setPlaceholderText(field_text(field.empty_label) + _OFF_THE_ARROWS)
         clear = line.palette()
         clear.setColor(QPalette.ColorRole.Base, QColor(0, 0, 0, 0))
         line.setPalette(clear)

@@ -196,12 +196,31 @@ class Row(QWidget):
         left = look.px(MARGIN)
         rect = QRect(left, look.px(2), look.px(LABEL) - look.px(8), self.box.height())
         painter.setPen(look.colours.text if self.isEnabled() else look.colours.disabled)
-        painter.setFont(look.font())
         metrics, middle = look.metrics(), Qt.AlignmentFlag.AlignVCenter
-        label = metrics.elidedText(field_text(self.field.label), Qt.TextElideMode.ElideRight, rect.width())
+        label = field_text(self.field.label)
+        if metrics.horizontalAdvance(label) > rect.width():
+            self._paint_long(painter, rect, label)
+            return
+        painter.setFont(look.font())
         painter.drawText(rect, middle | Qt.AlignmentFlag.AlignLeft, label)
         taken = metrics.horizontalAdvance(label) + look.metrics(Role.CAPTION).horizontalAdvance(self._aside)
         if self._aside and taken + look.px(4) <= rect.width():
             painter.setPen(look.colours.secondary)
             painter.setFont(look.font(Role.CAPTION))
             painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, self._aside)
+
+    def _paint_long(self, painter: QPainter, rect: QRect, label: str) -> None:
+        """A label too wide for its place, on two small lines; what does not fit there either is cut."""
+        look = Look.of(self)
+        metrics = look.metrics(Role.SMALL)
+        lines, cut = [""], Qt.TextElideMode.ElideRight
+        for word in label.split(" "):
+            longer = f"{lines[-1]} {word}".strip()
+            if metrics.horizontalAdvance(longer) <= rect.width() or not lines[-1] or len(lines) == 2:
+                lines[-1] = longer
+            else:
+                lines.append(word)
+        text = "\n".join(metrics.elidedText(line, cut, rect.width()) for line in lines)
+        painter.setFont(look.font(Role.SMALL))
+        room = rect.adjusted(0, -look.px(2), 0, look.px(2))
+        painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)

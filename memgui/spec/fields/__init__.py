@@ -5,7 +5,17 @@ Sections stand in the order in which the form shows them; rows of a section in t
 
 from __future__ import annotations
 
-from memgui.spec.fields import architecture, engines, inference, model, parallelism, run, training, written
+from memgui.spec.fields import (
+    architecture,
+    engines,
+    inference,
+    model,
+    parallelism,
+    run,
+    stored,
+    training,
+    written,
+)
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -25,6 +35,7 @@ FIELDS: tuple[Field, ...] = (
     *run.TASK,
     *model.FIELDS,
     *architecture.FIELDS,
+    *stored.FIELDS,
     *written.FIELDS,
     *training.FIELDS,
     *inference.FIELDS,

@@ -76,6 +76,7 @@ METHOD: tuple[Field, ...] = (
             "but the head.",
         ),
         section="workload",
+        empty_label=QT_TRANSLATE_NOOP("fields", "none"),
         choices=(
             Choice("all-linear", QT_TRANSLATE_NOOP("fields", "all linear")),
             Choice("q_proj", "q_proj"),
@@ -131,6 +132,7 @@ METHOD: tuple[Field, ...] = (
             "tokens need (modules_to_save).",
         ),
         section="workload",
+        empty_label=QT_TRANSLATE_NOOP("fields", "none"),
         choices=(Choice("embed_tokens", "embed_tokens"), Choice("lm_head", "lm_head")),
         open_choices=True,
         advanced=True,

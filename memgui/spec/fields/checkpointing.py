@@ -58,6 +58,7 @@ CHECKPOINTING: tuple[Field, ...] = (
             "is not. Of norms the output goes too.",
         ),
         section="precision",
+        empty_label=QT_TRANSLATE_NOOP("fields", "none"),
         choices=(
             Choice("core_attn", QT_TRANSLATE_NOOP("fields", "attention's core")),
             Choice("mlp", QT_TRANSLATE_NOOP("fields", "feed-forward")),

@@ -314,6 +314,7 @@ FIELDS: tuple[Field, ...] = (
             "The pattern of mixers over the layers, repeated; empty means full attention everywhere.",
         ),
         section="model",
+        empty_label=QT_TRANSLATE_NOOP("fields", "full attention"),
         choices=(
             Choice("full_attention", QT_TRANSLATE_NOOP("fields", "full attention")),
             Choice("sliding_attention", QT_TRANSLATE_NOOP("fields", "sliding window")),
@@ -343,6 +344,7 @@ FIELDS: tuple[Field, ...] = (
             "are any, else dense.",
         ),
         section="model",
+        empty_label=QT_TRANSLATE_NOOP("fields", "experts, else dense"),
         choices=(
             Choice("dense", QT_TRANSLATE_NOOP("fields", "dense")),
             Choice("sparse", QT_TRANSLATE_NOOP("fields", "experts")),
@@ -380,6 +382,7 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Dropouts"),
         QT_TRANSLATE_NOOP("fields", "The places where the model's code has a dropout at all."),
         section="model",
+        empty_label=QT_TRANSLATE_NOOP("fields", "none"),
         choices=(
             Choice("attention", QT_TRANSLATE_NOOP("fields", "attention probabilities")),
             Choice("hidden", QT_TRANSLATE_NOOP("fields", "residual branches")),
