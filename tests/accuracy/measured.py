@@ -13,6 +13,7 @@ from memgui.spec import Scenario
 from tests.accuracy import serving, words
 from tests.accuracy.express import Inexpressible, answer, scenario_with
 from tests.accuracy.figures import Counter, Figure, counter_of, half_a_digit, of_kind
+from tests.accuracy.kernels import is_lone, lone_kernel
 from tests.accuracy.recipes import RECIPES
 from tests.accuracy.score import Miss, Row, percent
 from tests.accuracy.slopes import sample_of
@@ -38,8 +39,10 @@ def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
     name = f"{entry['id']} {entry['model']['name']}"
     try:
         expected = expected_value(figure)
-        scenario = scenario_of(entry, gpus, subjects, catalog)
-        got = counter.read(answer(scenario))
+        if is_lone(entry):
+            got = lone_kernel(entry)
+        else:
+            got = counter.read(answer(scenario_of(entry, gpus, subjects, catalog)))
     except Inexpressible as reason:
         return Row(table, name, str(reason))
     row = compared(table, name, counter, figure, expected, got)
@@ -94,8 +97,6 @@ def gpu_count(entry: Mapping[str, Any]) -> int:
 def scenario_of(entry: Mapping[str, Any], gpus: int, subjects: Subjects, catalog: Catalog) -> Scenario:
     """The set-up that a row describes."""
     model_words = entry["model"]
-    if str(model_words["name"]).startswith("kernel:"):
-        raise Inexpressible("a lone kernel")
     if model_words.get("arch") == "none":
         raise Inexpressible("no model, the context alone")
     model = subjects.find(model_words["name"], model_words)
