@@ -16,7 +16,7 @@ STAYS_MS = 8000
 """How long a plain piece of news stays; what is wrong stays until it is closed."""
 
 DETAILS_HEIGHT = 144
-"""Some six lines; the rest scrolls."""
+"""Some six lines at most; the rest scrolls."""
 
 _SHAPES = {"warning": "tight", "error": "does_not_fit"}
 
@@ -117,7 +117,6 @@ class NoticeBar(QWidget):
             self._details = QPlainTextEdit(self)
             self._details.setReadOnly(True)
             self._details.setAccessibleName(self.tr("Details"))
-            self._details.setFixedHeight(Look.of(self).px(DETAILS_HEIGHT))
             self._column.addWidget(self._details)
         details = self._notice.details if self._notice is not None else ()
         self._details.setPlainText("\n".join(message_text(message) for message in details))
@@ -134,7 +133,13 @@ class NoticeBar(QWidget):
         return False  # else the window's scroll area would ask everything for its preferred height
 
     def _fit(self) -> None:
-        """Take the height that the text needs at this width."""
+        """Take the height that text and details need at this width."""
+        if self._details is not None and self._details.isVisibleTo(self):
+            self._details.resize(self._column.contentsRect().width(), self._details.height())
+            lines = self._details.document().size().height()  # of a plain text: its lines as they are wrapped
+            around = 2 * (self._details.document().documentMargin() + self._details.frameWidth())
+            needed = round(lines * self._details.fontMetrics().lineSpacing() + around) + 1
+            self._details.setFixedHeight(min(needed, Look.of(self).px(DETAILS_HEIGHT)))
         self._column.activate()  # the nested layout must forget the height of the text before
         self.setFixedHeight(max(Look.of(self).px(43), self._column.heightForWidth(self.width())))
 

@@ -55,6 +55,20 @@ def test_details_are_shown_when_asked_for(qtbot: QtBot) -> None:
     assert not made._details_button.isVisible()
 
 
+def test_details_take_the_height_that_they_need(qtbot: QtBot) -> None:
+    made = bar(qtbot)
+    made.resize(600, 43)
+    heights = []
+    for count in (1, 3, 200):
+        made.show_notice(Notice(Message("Open."), "warning", (Message("A line."),) * count))
+        QTest.mouseClick(made._details_button, Qt.MouseButton.LeftButton)
+        heights.append(made.height())
+    one, three, many = heights
+    line = made.fontMetrics().lineSpacing()
+    assert 1.9 * line < three - one < 2.1 * line + 2
+    assert three < many < 200
+
+
 def test_markup_in_a_file_name_is_text(qtbot: QtBot) -> None:
     made = bar(qtbot)
     made.show_notice(Notice(Message("{file}", {"file": "<b>x</b>"}), "error"))
