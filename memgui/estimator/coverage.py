@@ -158,6 +158,8 @@ SHARED_MIXERS: Final = ("full_attention", "sliding_attention", "chunked_attentio
 def _require_written(scenario: Scenario) -> None:
     """Raise :class:`NotCovered` where a training step's implementation lacks what is chosen."""
     code = IMPLEMENTATIONS[scenario.training.implementation]
+    if scenario.training.precision == "fp8" and "precision" not in code.choices:
+        raise NotCovered(_not_yet("training.precision", "fp8"))
     for name, known in code.choices.items():
         value = getattr(scenario.training, name)
         if value not in known:
@@ -197,7 +199,7 @@ PACKED_CACHES: Final = ("quantized_int4", "quantized_int2", "int8")
 _ALONE: Final = Parallelism()
 _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
     "training": {
-        "precision": ("fp32", "bf16", "fp16", "bf16_mixed", "bf16_master", "fp16_master"),
+        "precision": ("fp32", "bf16", "fp16", "bf16_mixed", "bf16_master", "fp16_master", "fp8"),
         "optimizer": OPTIMIZERS,
         "activation_checkpointing": ("none", "selective", "selective_op", "full"),
         "implementation": IMPLEMENTATIONS,

@@ -89,7 +89,7 @@ def _order(name: str) -> tuple[int, str]:
     return (_OPEN.index(name) + 1, name) if name in _OPEN else (len(_OPEN) + 1, name)
 
 
-_OPEN = ("b", "s", "sr", "s1", "s8", "s32", "cc", "cn", "cm", "u", "u8", "u32", "t", "tw")
+_OPEN = ("b", "s", "sr", "sa", "s1", "s8", "s32", "cc", "cn", "cm", "u", "u8", "u32", "t", "tw")
 
 
 def _mentions(text: str, name: str) -> bool:

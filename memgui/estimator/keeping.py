@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from memgui.estimator.layout import ALONE, Layout
+from memgui.estimator.layout import ALONE, Layout, kept_precision
 from memgui.estimator.optimizers import OPTIMIZERS, Settings
 from memgui.spec.scenario import Scenario
 
@@ -46,11 +46,12 @@ def keeping_of(scenario: Scenario, layout: Layout = ALONE) -> Keeping:
         WIDTHS[training.state_format] if training.state_format is not None else 0,
         training.wide_embedding_states,
     )
+    precision = kept_precision(scenario)
     consumes = training.optimizer_in_backward or OPTIMIZERS[training.optimizer].consumes
     main = training.gradient_format or ("fp32" if layout.library == "megatron" else None)
     return Keeping(
         settings,
-        training.precision.endswith("_master") or (layout.fsdp and training.precision == "bf16_mixed"),
+        precision.endswith("_master") or (layout.fsdp and precision == "bf16_mixed"),
         0 if main is None or consumes else WIDTHS[main],
         consumes,
         1000 if layout.weights_on_host else round(training.offload_optimizer * 1000),

@@ -79,12 +79,24 @@ class Layout(NamedTuple):
 ALONE: Final = Layout()
 """One device, or replicas that nothing is known of."""
 
+MEGATRON: Final = Layout(library="megatron")
+"""One device under Megatron-LM, whose gradients lie in a buffer there too."""
+
+
+def kept_precision(scenario: Scenario) -> str:
+    """The precision of weights: beside products in fp8 these are bf16 with masters, or fp32 for torchao."""
+    training = scenario.training
+    if training.precision != "fp8":
+        return training.precision
+    return "bf16_master" if training.implementation == "megatron" else "bf16_mixed"
+
 
 def layout_of(scenario: Scenario) -> Layout:
     """The layout of a training scenario; degrees mean nothing on a single device."""
     split = scenario.parallelism
+    code = scenario.training.implementation
     if scenario.device.count == 1:
-        return ALONE
+        return MEGATRON if code == "megatron" else ALONE
     bucket = split.bucket_elements
     if bucket is None:
         bucket = scenario.model.hidden_size**2
@@ -95,7 +107,7 @@ def layout_of(scenario: Scenario) -> Layout:
         chunks=split.virtual_pipeline if split.pipeline > 1 else 1,
         context=split.context,
         expert=split.expert if scenario.model.num_experts else 1,
-        sequence=split.sequence and split.tensor > 1,
+        sequence=(split.sequence or code == "torchtitan") and split.tensor > 1,
         sharding=split.sharding if split.data * split.context > 1 else "none",
         library=library(scenario),
         bucket=bucket,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memgui.estimator.dimensions import chunk_tokens
-from memgui.estimator.layout import layout_of
+from memgui.estimator.layout import kept_precision, layout_of
 from memgui.estimator.split import ALL, WHOLE, Split, Stage
 from memgui.spec.formats import SCHEMES
 from memgui.spec.scenario import Lora, Scenario, Training
@@ -46,7 +46,12 @@ BASES: dict[str, tuple[str, bool]] = {
 }
 """Packed bases that adapters can be trained on, likewise."""
 
-OWN_LOSS = {"fused": "fused_linear", "litgpt": "chunked", "torchtune": "chunked"}
+OWN_LOSS = {
+    "fused": "fused_linear",
+    "litgpt": "chunked",
+    "torchtune": "chunked",
+    "torchtitan": "compiled",
+}
 """How implementations compute the loss unless told otherwise, where that is not at once."""
 
 RUN_BY = {("litgpt", "4bit"): "4bit_of_2023", ("torchtune", "4bit"): "nf4_torchao"}
@@ -135,6 +140,8 @@ class Options(NamedTuple):
     few_tokens: bool = False
     """so few in a micro batch that packed weights are multiplied without being unpacked"""
 
+    fp8: str = ""
+    """how products in fp8 are scaled"""
     split: Split = WHOLE
     """what of each layer a rank has"""
     stage: Stage = ALL
@@ -178,7 +185,9 @@ def options(scenario: Scenario) -> Options:
     chunk = chunk_tokens(model)
     if scenario.task == "training":
         training = scenario.training
-        mixed = training.precision == "bf16_mixed" and not layout_of(scenario).fsdp  # which casts itself
+        mixed = (
+            kept_precision(scenario) == "bf16_mixed" and not layout_of(scenario).fsdp
+        )  # which casts itself
         lora = training.method == "lora"
         beside = training.method in ADAPTERS
         half = "fp16" if training.precision.startswith("fp16") else "bf16"
@@ -232,6 +241,7 @@ def options(scenario: Scenario) -> Options:
             compiled=training.compile,
             fused=training.implementation == "fused",
             few_tokens=base == "awq" and training.micro_batch_size * training.sequence_length <= FEW_TOKENS,
+            fp8=training.fp8_scaling if training.precision == "fp8" else "",
         )
     inference = scenario.inference
     ahead = inference.engine == "gpt-fast"

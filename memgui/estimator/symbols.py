@@ -61,6 +61,11 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         "parallelism.tensor",
         lambda s: -(-_length(s) // s.parallelism.tensor),
     ),
+    "sa": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of a sequence on all context parallel ranks"),
+        "training.sequence_length",
+        lambda s: _length(s) * s.parallelism.context,
+    ),
     "s0": (
         QT_TRANSLATE_NOOP("symbols", "tokens of a sequence without the prompt"),
         "training.sequence_length",

@@ -34,6 +34,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     target_length: int | None = None
     gradient_accumulation_steps: int = 1
     precision: str = "bf16"
+    fp8_scaling: str = "tensorwise"
     optimizer: str = "adamw"
     optimizer_implementation: str = "fused"
     optimizer_rank: int = 128

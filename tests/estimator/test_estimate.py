@@ -261,7 +261,7 @@ def test_verdict_has_three_states() -> None:
 
 def test_what_is_not_modelled_is_unknown() -> None:
     odd = msgspec.structs.replace(GPT2, position_embedding="smoke signals")
-    split = msgspec.structs.replace(training(GPT2), parallelism=Parallelism(context=2))
+    split = msgspec.structs.replace(serving(GPT2), parallelism=Parallelism(context=2))
     for scenario in (training(odd), split):
         found = estimate(scenario)
         assert found.verdict.kind == "unknown"

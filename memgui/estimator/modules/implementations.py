@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from memgui.estimator.modules import litgpt, torchtune
+from memgui.estimator.modules import litgpt, megatron, torchtitan, torchtune
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import LayerPlan, Writer
 from memgui.estimator.modules.reach import FLASH_2, FLEX
@@ -143,6 +143,63 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "rotary_style": ("half",),
             "layer_types": ("full_attention",),
         },
+    ),
+    "megatron": Implementation(
+        "Megatron-LM core 0.12, Transformer Engine 2, PyTorch 2.7",
+        Code(megatron.stem, megatron.plans, megatron.tail),
+        {
+            "method": ("full",),
+            "attention": ("eager", "sdpa", FLASH_2),
+            "loss": ("auto", "standard"),
+            "compile": (False,),
+            "frozen_layers": (0,),
+            "padding_mask": (False,),
+            "optimizer_in_backward": (False,),
+            "precision": ("fp32", "bf16_master", "fp16_master", "fp8"),
+        },
+        {
+            **_PLAIN_DECODER,
+            "qk_norm": ("none", "head"),
+            "position_embedding": ("rope", "learned", "none"),
+            "num_experts": range(1_000_000),
+            "norm": ("rms_norm", "layer_norm"),
+            "hidden_act": ("silu", "gelu", "gelu_new", "gelu_pytorch_tanh"),
+            "parallel_block": ("none",),
+            "layer_types": ("full_attention",),
+            "mlp_layer_types": ("dense", "sparse"),
+            "mup_scaling": (False,),
+            "embedding_size": (None,),
+            "residual_in_fp32": (False,),
+            "embedding_norm": (False,),
+            "shared_expert_gate": (False,),
+        },
+        shares=("tensor", "pipeline", "context", "expert"),
+    ),
+    "torchtitan": Implementation(
+        "torchtitan of 2025, PyTorch 2.7",
+        Code(torchtitan.stem, torchtitan.plans, torchtitan.tail),
+        {
+            "method": ("full",),
+            "attention": ("sdpa",),
+            "loss": ("auto", "standard", "compiled"),
+            "compile": (False, True),
+            "frozen_layers": (0,),
+            "padding_mask": (False,),
+            "precision": ("fp32", "bf16", "bf16_mixed", "fp8"),
+        },
+        {
+            **_PLAIN_DECODER,
+            "qk_norm": ("none", "head"),
+            "norm": ("rms_norm",),
+            "hidden_act": ("silu",),
+            "gated_mlp": (True,),
+            "mlp_bias": (False,),
+            "attention_bias": (False,),
+            "lm_head_bias": (False,),
+            "parallel_block": ("none",),
+            "layer_types": ("full_attention",),
+        },
+        shares=("tensor", "pipeline", "context"),
     ),
 }
 """By ``training.implementation``."""

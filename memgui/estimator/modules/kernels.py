@@ -6,6 +6,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.eager import eager
 from memgui.estimator.modules.heads import batched, every_head
+from memgui.estimator.modules.ranks import in_ring
 from memgui.estimator.modules.reach import FLASH_2, FLEX, Reach, converted_mask, is_masked
 from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
 
@@ -32,7 +33,7 @@ def _attend(
     given = c.masks.get(reach.name) if own_mask is None else own_mask
     if o.attention == "eager":
         return eager(t, c, q, k, v, given)
-    if o.attention == FLASH_2:
+    if o.attention == FLASH_2 and o.split.context == 1:
         return _flash_2(t, c, q, k, v)
     if o.attention == FLEX:
         return _flex(t, c, q, k, v)
@@ -58,8 +59,10 @@ def _attend(
             together=together,
         )
     dims: Dims = (*c.rows, "a", v.dims[-1])
+    if o.split.context > 1:  # PyTorch's context_parallel gathers keys and values of all ranks
+        return in_ring(t, c, q, k, v, ("b", "sa", 2), inside_flash(t, c, q, k))
     if backend in ("flash", "cudnn"):
-        inner = _inside_flash(t, c, q, k, copied=q.layout == BY_HEAD) if backend == "flash" else None
+        inner = inside_flash(t, c, q, k, copied=q.layout == BY_HEAD) if backend == "flash" else None
         seed = 24 if backend == "flash" else 16
         y = op.flash_attention(t, q, k, v, ("b", "a", c.queries), dims, seed, inner)
         return op.clone(t, y) if q.layout == BY_HEAD else y  # its output lies as the queries do
@@ -83,7 +86,7 @@ def _flash_2(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     wide: Dims = (*c.rows, "a", v.dims[-1])
     wanted = o.autocast or (q.width if q.width == HALF else o.compute)
     q, k, v = (op.cast(t, x, wanted) for x in (q, k, v))
-    inner = _inside_flash(t, c, q, k)
+    inner = inside_flash(t, c, q, k)
     rows: Dims = ("b", "a", c.queries)
     if not o.masked:
         y = op.flash_attention(t, q, k, v, rows, wide, 16, inner)
@@ -107,7 +110,7 @@ def _by_token(t: Tape, x: Tensor) -> Tensor:
     return op.clone(t, x) if x.layout == BY_HEAD else x
 
 
-def _inside_flash(
+def inside_flash(
     t: Tape, c: Context, q: Tensor, k: Tensor, *, copied: bool = False
 ) -> tuple[int, int] | None:
     """What the flash kernel's backward allocates: the queries' gradient in fp32, sums for each row.

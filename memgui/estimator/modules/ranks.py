@@ -9,7 +9,7 @@ from __future__ import annotations
 from memgui.estimator.modules.context import Context
 from memgui.estimator.tape import ALIAS, NEW, Dims, Tape, Tensor
 
-INT64 = 8
+FP32 = 4
 
 
 def enter(t: Tape, c: Context, x: Tensor) -> Tensor:
@@ -67,4 +67,24 @@ def sent(t: Tape, c: Context, x: Tensor) -> Tensor:
     out = t.tensor("sent", (1,), x.width, True)
     saves = () if c.options.reduces_in_place else (x,)
     t.run("send", (x,), (out,), saves, ((x, NEW),))
+    return out
+
+
+def in_ring(
+    t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, gathered: Dims, inner: tuple[int, int] | None
+) -> Tensor:
+    """Attention of a rank's queries over the keys and values of all context parallel ranks.
+
+    Its own are kept.  Those of others are there while it runs (``gathered``: rows of keys and values,
+    heads and their size besides), and with their gradients while it runs back.
+    """
+    others = t.tensor("keys and values of other ranks", (*gathered, *k.dims[-2:]), k.width)
+    t.run("all_gather_into_tensor", (k, v), (others,), (), ())
+    out = t.tensor("attention output", (*c.rows, "a", v.dims[-1]), q.width, q.grad or k.grad or v.grad)
+    sums = t.tensor("log-sum-exp", ("b", "a", c.queries), FP32)
+    back = tuple((x, NEW) for x in (q, k, v) if x.grad)
+    again = (2 * others.coefficient, others.monomial)
+    saves = (q, k, v, out, sums) if back else ()
+    name = "_scaled_dot_product_flash_attention"
+    t.run(name, (q, k, v, others), (out, sums), saves, back, None, again, inner)
     return out

@@ -65,6 +65,8 @@ FIELDS: tuple[Field, ...] = (
         choices=(
             Choice("transformers", "Transformers", "5.24"),
             Choice("fused", QT_TRANSLATE_NOOP("fields", "Fused kernels"), "Liger 0.8"),
+            Choice("megatron", "Megatron-LM", "core 0.12"),
+            Choice("torchtitan", "torchtitan", "2025"),
             Choice("torchtune", "torchtune", "2024"),
             Choice("litgpt", "LitGPT", "2023"),
         ),
@@ -88,6 +90,11 @@ FIELDS: tuple[Field, ...] = (
                 "chunked",
                 QT_TRANSLATE_NOOP("fields", "In chunks"),
                 QT_TRANSLATE_NOOP("fields", "one in fp32 at a time"),
+            ),
+            Choice(
+                "compiled",
+                QT_TRANSLATE_NOOP("fields", "Compiled"),
+                QT_TRANSLATE_NOOP("fields", "logits kept as they are"),
             ),
             Choice(
                 "fused_linear",

@@ -5,6 +5,12 @@ from __future__ import annotations
 from memgui.spec.fields import adapters, checkpointing, code, loop, optimizers, when
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+
+def _in_fp8(scenario: Scenario) -> bool:
+    return when.detailed(scenario) and scenario.training.precision == "fp8"
+
 
 FIELDS: tuple[Field, ...] = (
     *adapters.METHOD,
@@ -94,8 +100,33 @@ FIELDS: tuple[Field, ...] = (
                 QT_TRANSLATE_NOOP("fields", "fp16 with master"),
                 QT_TRANSLATE_NOOP("fields", "fp32 copy and states"),
             ),
+            Choice(
+                "fp8",
+                QT_TRANSLATE_NOOP("fields", "fp8 products"),
+                QT_TRANSLATE_NOOP("fields", "Megatron-LM or torchtitan"),
+            ),
         ),
         applies=when.training,
+    ),
+    Field(
+        "training.fp8_scaling",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Scaling of fp8"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "What a scale of fp8 numbers stands for: a tensor as it is now, a tensor as its last steps were "
+            "(which keeps a history), or a block of it.",
+        ),
+        section="precision",
+        choices=(
+            Choice("tensorwise", QT_TRANSLATE_NOOP("fields", "Each tensor")),
+            Choice("delayed", QT_TRANSLATE_NOOP("fields", "Delayed")),
+            Choice("blockwise", QT_TRANSLATE_NOOP("fields", "Blocks"), "128"),
+            Choice("mxfp8", "MXFP8", QT_TRANSLATE_NOOP("fields", "blocks of 32")),
+        ),
+        advanced=True,
+        applies=_in_fp8,
+        why_not=QT_TRANSLATE_NOOP("fields", "Only products in fp8 have such scales."),
     ),
     *adapters.FORMATS,
     *optimizers.OPTIMIZER,
