@@ -74,6 +74,22 @@ def sweep(folder: StrPath) -> int:
     return removed
 
 
+def keep_newest(folder: StrPath, count: int) -> int:
+    """Remove all but the ``count`` files of ``folder`` that were written last; how many there were."""
+    found: list[tuple[int, str]] = []
+    removed = 0
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if entry.is_file(follow_symlinks=False):
+                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
+    for _, path in sorted(found, reverse=True)[count:]:
+        with suppress(OSError):
+            os.unlink(path)
+            removed += 1
+    return removed
+
+
 def move_into(path: StrPath, folder: StrPath, name: str) -> Path:
     """Move the file at ``path`` into ``folder`` (of the same file system) as ``name``, replacing nothing.
 

@@ -67,12 +67,19 @@ class CrashGuard(QObject):
         self._handling = True
         try:
             if QThread.currentThread() is self.thread():
-                self._save()
+                self._save_first()
             self._caught.emit(self._report(kind, error, trace))
         except Exception:
             log.exception("handling it failed too")
             self._hooks[0](kind, error, trace)
             self._handling = False
+
+    def _save_first(self) -> None:
+        """What cannot be saved is no reason to say nothing."""
+        try:
+            self._save()
+        except Exception:
+            log.exception("what is open cannot be kept")
 
     def _show(self, report: str) -> None:
         from memgui.gui.crash_dialog import CrashDialog

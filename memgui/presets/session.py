@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from memgui import __version__
-from memgui.files.atomic import make_folder, move_into, sweep, write_atomic, write_fault
+from memgui.files.atomic import keep_newest, make_folder, move_into, sweep, write_atomic, write_fault
 from memgui.files.bounded import FileFault, read_whole
 from memgui.files.held import hold, in_turn, is_held
 from memgui.files.strict_json import parse_object
@@ -30,6 +30,8 @@ MAX_BYTES: Final = 4 * 2**20
 MAX_PINNED: Final = 50
 MAX_STARTS: Final = 2
 """A session whose restoring ended in a crash this often is kept, but not restored by itself again."""
+MAX_KEPT: Final = 50
+"""Sessions kept in ``recovered``, and in ``quarantine``: the newest.  Presets are never cleared away so."""
 _SLOT: Final = re.compile(r"([0-9a-f]{16})\.(json|lock)")
 
 
@@ -113,6 +115,8 @@ class SessionKeeper:
             recovery = self._choose(found, issues)
             if self._lock is not None:
                 self._adopt(recovery, found, issues)
+                for name in ("recovered", "quarantine"):
+                    keep_newest(self.folder / name, MAX_KEPT)
         return recovery
 
     def write(self, session: Session, *, closed: bool = False) -> None:

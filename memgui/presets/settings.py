@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from memgui.files.atomic import make_folder, move_into, sweep, write_atomic
+from memgui.files.atomic import keep_newest, make_folder, move_into, sweep, write_atomic
 from memgui.files.bounded import FileFault, read_whole
 from memgui.files.held import in_turn
 from memgui.files.strict_json import parse_object, shown
@@ -21,6 +21,8 @@ from memgui.presets.codec import dump, plain
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message
 
 MAX_BYTES: Final = 2**20
+MAX_KEPT: Final = 50
+"""Unreadable settings kept in ``quarantine``: the newest."""
 _Text = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
@@ -90,6 +92,7 @@ class SettingsStore:
             stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
             name = f"{self.path.stem}.{stamp}{self.path.suffix}"
             place = move_into(self.path, self.path.parent / "quarantine", name)
+            keep_newest(place.parent, MAX_KEPT)
             message = Message(
                 QT_TRANSLATE_NOOP(
                     "messages", "The settings cannot be read and were set aside as {place}. {reason}"

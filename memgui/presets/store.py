@@ -117,7 +117,8 @@ class PresetStore:
         """Clear up after earlier runs; say what was set aside, and that a folder cannot be read.
 
         Removes temporary files of writers that were killed and what has lain in the trash for a month,
-        and moves files of which no preset can be made into ``quarantine``.  Raises nothing.
+        and moves files of which no preset can be made into ``quarantine``, where they stay until the person
+        takes them away: a preset that cannot be read is never deleted.  Raises nothing.
         """
         sweep(self.folder)
         self._empty_trash()

@@ -77,13 +77,35 @@ def test_a_thread_of_its_own_is_heard_and_saves_nothing(
     close(guard)
 
 
-def test_a_fault_in_the_handling_ends_nothing(
-    guard: CrashGuard, calls: Calls, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_saved_is_told_all_the_same(guard: CrashGuard, calls: Calls, qtbot: QtBot) -> None:
     calls.fault = OSError("disk full")
+    sys.excepthook(ValueError, ValueError("broken"), None)
+    qtbot.waitUntil(lambda: guard.dialog is not None)
+    assert calls.order == ["save", "report"]
+    assert guard.dialog is not None
+    assert guard.dialog.details.toPlainText() == "ValueError: broken"
+    close(guard)
+
+
+def test_a_fault_in_the_handling_ends_nothing(
+    guard: CrashGuard,
+    calls: Calls,
+    qtbot: QtBot,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def report(*_: object) -> str:
+        raise MemoryError
+
+    monkeypatch.setattr(guard, "_report", report)
     before = guard._hooks
     guard._hooks = (sys.__excepthook__, before[1])
     sys.excepthook(ValueError, ValueError("broken"), None)
     guard._hooks = before
     assert guard.dialog is None
     assert "broken" in capsys.readouterr().err
+    monkeypatch.undo()
+    sys.excepthook(ValueError, ValueError("later"), None)  # the next one is heard
+    assert calls.order == ["save", "save", "report"]
+    qtbot.waitUntil(lambda: guard.dialog is not None)
+    close(guard)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from memgui.files.bounded import FileFault
-from memgui.presets.session import Pinned, Recovery, Session, SessionKeeper
+from memgui.presets.session import MAX_KEPT, Pinned, Recovery, Session, SessionKeeper
 from memgui.spec import replace
 from tests.presets.conftest import MODEL, SCENARIO
 
@@ -257,3 +257,27 @@ def test_start_among_many_dead_is_quick(folder: Path) -> None:
     started = time.monotonic()
     assert len(look(folder).others) == 19
     assert time.monotonic() - started < 5
+
+
+def test_what_crashed_and_what_cannot_be_read_do_not_pile_up(folder: Path) -> None:
+    """Fifty of each stay, the newest; all of them where nobody wrote since."""
+    for name in ("recovered", "quarantine"):
+        (folder / name / "more").mkdir(parents=True)
+        for number in range(MAX_KEPT + 30):
+            path = folder / name / f"{number:016x}.json"
+            path.write_text("{}")
+            os.utime(path, (number, number))
+    look(folder)
+    for name in ("recovered", "quarantine"):
+        kept = sorted(path.name for path in (folder / name).iterdir() if path.is_file())
+        assert kept == [f"{number:016x}.json" for number in range(30, MAX_KEPT + 30)]
+        assert (folder / name / "more").is_dir()
+
+
+def test_the_newest_of_what_piles_up_is_what_was_just_set_aside(folder: Path) -> None:
+    for number in range(MAX_KEPT + 5):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number:016x}.json").write_text("no session")
+        look(folder)
+    assert len(list((folder / "quarantine").iterdir())) == MAX_KEPT
+    assert (folder / "quarantine" / f"{MAX_KEPT + 4:016x}.json").exists()

@@ -358,3 +358,15 @@ def test_file_of_an_older_schema_is_kept_before_it_is_rewritten(
     monkeypatch.setattr("memgui.presets.store.SCHEMA", 2)
     store.update(entry, name="B")
     assert [path.read_bytes() for path in store.trash.iterdir()] == [data]
+
+
+def test_presets_that_cannot_be_read_are_kept_however_many_and_old(store: PresetStore) -> None:
+    store.folder.mkdir(parents=True)
+    for number in range(120):
+        path = store.folder / f"bad-{number}.memgui.json"
+        path.write_text("no preset")
+        os.utime(path, (number, number))
+    assert len(store.start()) == 120
+    assert len(store.start()) == 0
+    assert len(list(store.quarantine.iterdir())) == 120
+    assert {path.read_text() for path in store.quarantine.iterdir()} == {"no preset"}
