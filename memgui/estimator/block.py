@@ -6,9 +6,10 @@ from collections.abc import Collection
 from functools import cached_property
 
 from memgui.estimator.backward import Back, backward
-from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, Thing
+from memgui.estimator.bounds import born_back, born_forward, summed
+from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Scratch, Thing
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward
-from memgui.estimator.outcome import Outcome, Pairs, born_back, born_forward, outcome, summed
+from memgui.estimator.outcome import Outcome, outcome
 from memgui.estimator.saved import saved_roots
 from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
 

@@ -41,6 +41,9 @@ class Inner(Scratch, eq=False, gc=False):
 
 Thing = Tensor | Gradient | Scratch
 
+Pairs = tuple[tuple[int, int], ...]
+"""Bytes as (coefficient, monomial) pairs."""
+
 
 class Group:
     """Things that live and die together, and their bytes as (coefficient, monomial) pairs."""

@@ -1,20 +1,15 @@
-"""What a block's backward leaves to others, and bounds on what is alive inside a block.
+"""What a block's backward leaves to others, read off the tape without going through births and deaths.
 
-Both are read off the tape without going through births and deaths: what each layer leaves is wanted of
-every layer, the order of events only where the peak may lie.
+What each layer leaves is wanted of every layer, the order of events only where the peak may lie.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from memgui.estimator.events import Gradient, Group, gradient_of
 from memgui.estimator.lifetimes import Role
-from memgui.estimator.tape import ALIAS, PARAMETER, PROMOTED, Tape, Tensor
-
-Pairs = tuple[tuple[int, int], ...]
-"""Bytes as (coefficient, monomial) pairs."""
+from memgui.estimator.tape import PARAMETER, Tape, Tensor
 
 
 class Outcome:
@@ -66,49 +61,3 @@ def coming_to(tape: Tape) -> dict[Tensor, int]:
         return {}
     found = Counter(tensor for op in tape.ops for tensor, _ in op.back if tensor in tape.reused)
     return {tensor: count for tensor, count in found.items() if count > 1}
-
-
-def summed(*parts: Iterable[tuple[int, int]]) -> Pairs:
-    """The sum of pairs."""
-    total: dict[int, int] = {}
-    for part in parts:
-        for coefficient, monomial in part:
-            total[monomial] = total.get(monomial, 0) + coefficient
-    return tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
-
-
-def born_forward(tape: Tape) -> Pairs:
-    """All that is allocated while the block runs, as if none of it were freed."""
-    total: dict[int, int] = {}
-    for op in tape.ops:
-        for tensor in op.outs:
-            if tensor.base is None:
-                total[tensor.monomial] = total.get(tensor.monomial, 0) + tensor.coefficient
-        for beside in (op.extra, op.inner):
-            if beside is not None:
-                total[beside[1]] = total.get(beside[1], 0) + beside[0]
-    return tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
-
-
-def born_back(tape: Tape) -> Pairs:
-    """All that is allocated while the block runs back, as if none of it were freed.
-
-    Its output's gradient is there before.  What a stretch computes again is allocated once more; where
-    gradients meet, their sum is a further one.
-    """
-    total: dict[int, int] = {}
-    met: set[Tensor] = set()
-    for op in tape.ops:
-        for tensor, how in op.back:
-            size, monomial = tensor.coefficient, tensor.monomial
-            times = (how != ALIAS) + (tensor in met)
-            if how == PROMOTED:
-                total[monomial] = total.get(monomial, 0) + size // tensor.width * op.outs[0].width
-            if times:
-                total[monomial] = total.get(monomial, 0) + size * times
-            met.add(tensor)
-        for beside in (op.back_extra, op.back_inner):
-            if beside is not None:
-                total[beside[1]] = total.get(beside[1], 0) + beside[0]
-    born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
-    return summed(born, born_forward(tape)) if tape.regions else born

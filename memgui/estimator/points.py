@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, NamedTuple, Protocol
 
-from memgui.estimator.events import Events
+from memgui.estimator.events import Events, Pairs
 from memgui.estimator.measure import Bytes, N, Sorter
-from memgui.estimator.outcome import Pairs
 from memgui.estimator.program import Kind
 from memgui.estimator.roles import Roles
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from memgui.estimator.measure import Bytes
-from memgui.estimator.points import Point
+from memgui.estimator.events import Pairs
+from memgui.estimator.lifetimes import Consumer
+from memgui.estimator.measure import Bytes, N
+from memgui.estimator.points import Layer, Point
 
 
 class Highest(NamedTuple):
@@ -46,3 +48,20 @@ def highest_of(points: Iterable[tuple[Point[int], int]], numbers: Bytes, floor: 
         if most > floor or (most == floor and (best is None or -index < best.at)):
             floor, best = most, Highest(most, -index, offset)
     return best
+
+
+def bounds(layer: Layer[N], consumer: Consumer | None) -> Iterator[Pairs]:
+    """Their sum is no less than what is ever alive inside a layer beyond what was before."""
+    roles, recomputed = layer.roles, layer.kind.recomputed
+    for block in layer.kind.blocks:
+        if roles is None or recomputed:
+            yield block.most_forward
+        if roles is None:
+            continue
+        yield block.most_back
+        if recomputed:
+            yield from (block.held.pairs, block.copies.pairs)
+        if consumer is not None:
+            yield ((sum([consumer.work.get(one, 0) for one in block.tape.parameters]), 0),)
+    for role in roles or ():
+        yield from (((waiting.coefficient, waiting.monomial),) for waiting in role.starts.values())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memgui.estimator.backward import Back
-from memgui.estimator.events import Group
+from memgui.estimator.events import Group, Pairs
 from memgui.estimator.measure import Measure, N, Sorter
-from memgui.estimator.outcome import Outcome, Pairs
+from memgui.estimator.outcome import Outcome
 from memgui.estimator.points import Inside, Layer, Outside, Place, Point
 from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles

@@ -9,20 +9,21 @@ before the walk goes on, and is worked out only then.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Generic
 
 from memgui.estimator.backward import Back
+from memgui.estimator.between import Between
 from memgui.estimator.block import Block
-from memgui.estimator.events import Events, Group
-from memgui.estimator.lifetimes import ALONE, Consumer
+from memgui.estimator.events import Events, Group, Pairs
+from memgui.estimator.lifetimes import ALONE, Consumer, Role
 from memgui.estimator.measure import Measure, N, Sorter
-from memgui.estimator.outcome import Outcome, Pairs
+from memgui.estimator.outcome import Outcome
 from memgui.estimator.points import Inside, Layer, Outside, Place, Point
 from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles
+from memgui.estimator.search import bounds
 
 
-class Walk(Generic[N]):
+class Walk(Between[N]):
     """Walks a program with a measure.
 
     ``accumulate``: gradients of weights exist already, or a ``consumer`` takes each.
@@ -42,17 +43,12 @@ class Walk(Generic[N]):
         guide: Walk[int] | None = None,
         waiting: int = 0,
     ) -> None:
-        self.program = program
-        self.m = measure
+        super().__init__(program, measure, keep_outputs=keep_outputs, waiting=waiting)
         self.accumulate = accumulate
-        self.keep_outputs = keep_outputs
         self.consumer = consumer
         self.adds = self.brief = accumulate
         """whether a new gradient is added where it is made, and whether it is there for a moment only"""
-        self.offloads = program.options.checkpoint_offload
         self.guide = guide
-        self.waiting = waiting
-        self._kept: dict[Kind, N] = {}
         self._ahead: dict[Kind, Layer[N]] = {}
         self._behind: dict[tuple[Kind, Roles, str], Layer[N]] = {}
 
@@ -90,21 +86,6 @@ class Walk(Generic[N]):
     def begun(self) -> N:
         """What is there for all of the forward pass."""
         return self.in_flight()
-
-    def in_flight(self) -> N:
-        """What a pipeline stage keeps of the micro batches that wait; on the last stage none has a loss."""
-        m, program = self.m, self.program
-        live = m.nothing()
-        if not self.waiting:
-            return live
-        for stack in program.stacks:
-            live = m.add(live, m.group(stack.frame.kept, stack.frame.sort_running))
-            live = m.add(live, m.group(stack.shared_kept, stack.frame.sort_input))
-            for kind in stack.kinds:
-                live = m.add(live, self.kept(kind), kind.count)
-        if not program.options.stage.last:
-            live = m.add(live, m.group(program.tail.kept, program.tail.sort_running))
-        return m.add(m.nothing(), live, self.waiting)
 
     def beside_tail(self) -> N:
         """What is there beside the block after the layers, both ways."""
@@ -180,19 +161,7 @@ class Walk(Generic[N]):
 
     def bound(self, layer: Layer[N]) -> Iterator[Pairs]:
         """Their sum is no less than what is ever alive inside a layer beyond what was before."""
-        roles, recomputed = layer.roles, layer.kind.recomputed
-        for block in layer.kind.blocks:
-            if roles is None or recomputed:
-                yield block.most_forward
-            if roles is None:
-                continue
-            yield block.most_back
-            if recomputed:
-                yield from (block.held.pairs, block.copies.pairs)
-            if self.consumer is not None:
-                yield ((sum([self.consumer.work.get(one, 0) for one in block.tape.parameters]), 0),)
-        for role in roles or ():
-            yield from (((waiting.coefficient, waiting.monomial),) for waiting in role.starts.values())
+        return bounds(layer, self.consumer)
 
     def inside_forward(self, kind: Kind) -> Inside[N]:
         """The candidates for a layer's peak on the way forward."""
@@ -228,82 +197,6 @@ class Walk(Generic[N]):
             if not self.program.options.tuples:
                 left = m.add(left, m.group(block.replaced, block.sort_running), -1)
         return left
-
-    def kept(self, kind: Kind) -> N:
-        """What autograd, or a checkpoint, keeps of a layer until its backward."""
-        known = self._kept.get(kind)
-        if known is None:
-            m = self.m
-            known = m.nothing()
-            if kind.recomputed:
-                first = kind.blocks[0]
-                if kind.differentiable and not self.offloads:
-                    known = m.add(known, m.group(first.input, first.sort_input))
-                for sparing in kind.sparing:
-                    known = m.add(known, m.group(sparing.kept, first.sort_input))
-            else:
-                for block in kind.blocks:
-                    known = m.add(known, m.group(block.kept, block.sort_running))
-            self._kept[kind] = known
-        return known
-
-    def after_forward(self) -> N:
-        """What is alive when the loss has been computed and the model has returned."""
-        m, program = self.m, self.program
-        tail = program.tail
-        live = self.in_flight()
-        for stack in program.stacks:
-            live = m.add(live, m.group(stack.frame.kept, stack.frame.sort_running))
-            live = m.add(live, m.group(stack.shared_kept, stack.frame.sort_input))
-            if not stack.leaf_is_input:
-                live = m.add(live, m.group(stack.leaf, stack.frame.sort_pinned))
-            for kind in stack.kinds:
-                live = m.add(live, self.kept(kind), kind.count)
-        live = m.add(live, m.group(tail.kept, tail.sort_running))
-        live = m.add(live, m.group(tail.output, tail.sort_running))
-        live = m.add(live, self._pinned())
-        if self.keep_outputs:
-            live = m.add(live, self._outputs())
-        return live
-
-    def _pinned(self) -> N:
-        """What the graph refers to until the loss dies."""
-        m = self.m
-        live = m.nothing()
-        for block, count in self.program.pinning:
-            live = m.add(live, m.group(block.pinned, block.sort_pinned), count)
-        return live
-
-    def _outputs(self) -> N:
-        """What the model's result refers to and autograd does not keep: logits, a cache."""
-        m, tail = self.m, self.program.tail
-        live = m.add(m.nothing(), m.group(tail.returned, tail.sort_running))
-        for stack in self.program.stacks:
-            live = m.add(live, m.group(stack.results, stack.frame.sort_running))
-        for kind in self.program.kinds:
-            for block in kind.blocks:
-                live = m.add(live, m.group(block.cache, block.sort_running), kind.count)
-        return live
-
-    def lingering(self) -> N:
-        """What is left of the micro batch for as long as its outputs and its loss are referred to."""
-        m, tail = self.m, self.program.tail
-        live = m.add(self._pinned(), self._outputs())
-        live = m.add(live, m.group(tail.output, tail.sort_running))
-        for stack in self.program.stacks:
-            for leaf in (stack.leaf, stack.leaf_gradient):
-                live = m.add(live, m.group(leaf, stack.frame.sort_pinned))
-        return live
-
-    def cache(self, *, before: bool = False) -> N:
-        """What all layers' caches hold after this pass, or ``before`` it."""
-        m = self.m
-        held = m.nothing()
-        for kind in self.program.kinds:
-            for block in kind.blocks:
-                group = block.replaced if before else block.cache
-                held = m.add(held, m.group(group, block.sort_running), kind.count)
-        return held
 
     # -- backward ---------------------------------------------------------------------------------
 
@@ -429,9 +322,8 @@ class Walk(Generic[N]):
 
     def back(self, kind: Kind, roles: Roles, block: Block) -> Back:
         """The backward of one of a layer's blocks."""
-        role = roles[kind.blocks.index(block)] if roles else ALONE
         return block.back(
-            role,
+            _role(kind, roles, block),
             accumulate=self.adds,
             keep_input=kind.recomputed and block is kind.blocks[0],
             repeated=kind.recomputed,
@@ -440,8 +332,7 @@ class Walk(Generic[N]):
 
     def left_back(self, kind: Kind, roles: Roles) -> N:
         """What a layer's backward leaves: gradients of its weights, and what waits for other layers."""
-        m = self.m
-        left = m.nothing()
+        m, left = self.m, self.m.nothing()
         for block in kind.blocks:
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
             left = m.add(left, m.group(self.left_on(outcome), sort))
@@ -450,12 +341,15 @@ class Walk(Generic[N]):
 
     def outcome(self, kind: Kind, roles: Roles, block: Block) -> Outcome:
         """What the backward of one of a layer's blocks leaves to others."""
-        role = roles[kind.blocks.index(block)] if roles else ALONE
-        return block.outcome(role, accumulate=self.adds)
+        return block.outcome(_role(kind, roles, block), accumulate=self.adds)
 
     def left_on(self, outcome: Outcome) -> Group:
         """The gradients that a block's backward leaves."""
         return outcome.left
+
+
+def _role(kind: Kind, roles: Roles, block: Block) -> Role:
+    return roles[kind.blocks.index(block)] if roles else ALONE
 
 
 def _first_apart(runs: list[tuple[Kind, int]]) -> list[tuple[Kind, int]]:
