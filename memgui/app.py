@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import logging
 import os
 import sys
@@ -273,6 +274,7 @@ def _application() -> QApplication:
 
 def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
     """Open the window, on ``content`` if it is given, and stay until it is closed; the exit status."""
+    linecache.clearcache()  # PySide6 has read the source of what was imported since, and kept it
     paths = paths or AppPaths.default()
     app = _application()
     program = Program(app, paths, content)

@@ -44,6 +44,8 @@ def test_the_start_loads_nothing_that_can_wait() -> None:
         "logging.handlers",
         "memgui.document.answers",
         "memgui.document.pins",
+        "memgui.estimator.engines.vllm",
+        "memgui.estimator.methods",
         "memgui.importers",
         "memgui.gui.compare",
         "memgui.gui.help",
@@ -56,6 +58,24 @@ def test_the_start_loads_nothing_that_can_wait() -> None:
         "memgui.presets.logs",
     )
     assert [name for name in waiting if name in modules] == []
+
+
+def test_what_has_no_qt_is_loaded_before_qt() -> None:
+    """PySide6 reads the source of each module that is imported after it, and keeps it."""
+    code = """
+import json, os, sys
+class Watch:
+    def find_spec(self, name, path, target=None):
+        if name == "PySide6":
+            print(json.dumps(sorted(sys.modules)), flush=True)
+            os._exit(0)
+sys.meta_path.insert(0, Watch())
+from memgui.cli import main
+main([])
+"""
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    before = {"memgui.estimator.training", "memgui.presets.session", "memgui.spec.validate"}
+    assert before <= set(json.loads(run.stdout))
 
 
 @pytest.mark.parametrize("language", ["", "en", "xx_YY", "zh_CN"])

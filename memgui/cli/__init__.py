@@ -20,6 +20,10 @@ def main(argv: list[str] | None = None) -> int:
         # `memgui.app.run` switches the collector on again.
         gc.disable()
         try:
+            # Before PySide6, which reads the source of every module that is imported after it.
+            import memgui.estimator
+            import memgui.presets.session
+            import memgui.spec.validate  # noqa: F401
             from memgui.app import run
         except ImportError:
             gc.enable()  # the commands know what to say of it

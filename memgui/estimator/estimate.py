@@ -10,9 +10,8 @@ from memgui import __version__
 from memgui.estimator.account import account
 from memgui.estimator.breakdown import Breakdown, Listed
 from memgui.estimator.coverage import NotCovered, require_covered_run
-from memgui.estimator.engines import ENGINES
+from memgui.estimator.engines import account_of
 from memgui.estimator.inference import InferenceRun
-from memgui.estimator.methods import estimate_by_method
 from memgui.estimator.modules.implementations import IMPLEMENTATIONS
 from memgui.estimator.moments import Amount, Beside, Timeline, moment
 from memgui.estimator.options import capability, options
@@ -65,9 +64,12 @@ def estimate(scenario: Scenario) -> Estimate:
     """
     try:
         if scenario.method != "detailed":
+            from memgui.estimator.methods import estimate_by_method  # what few ask for waits until they do
+
             return estimate_by_method(scenario, parameters(scenario))
-        if scenario.task == "inference" and scenario.inference.engine in ENGINES:
-            return ENGINES[scenario.inference.engine](scenario)
+        serve = account_of(scenario.inference.engine) if scenario.task == "inference" else None
+        if serve is not None:
+            return serve(scenario)
         if is_spread(scenario):
             return _spread(scenario)
         if is_split(scenario):

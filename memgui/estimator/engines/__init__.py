@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memgui.estimator.engines import llama_cpp, sglang, vllm
 from memgui.estimator.result import Estimate
 from memgui.spec.scenario import Scenario
 
-ENGINES: dict[str, Callable[[Scenario], Estimate]] = {
-    "vllm": vllm.serve,
-    "sglang": sglang.serve,
-    "llama.cpp": llama_cpp.serve,
-    "ollama": llama_cpp.serve,
-}
-"""Every engine with an account of its own; ``transformers`` runs on PyTorch's ledger."""
+
+def account_of(engine: str) -> Callable[[Scenario], Estimate] | None:
+    """The account of an engine; ``None`` for ``transformers``, which runs on PyTorch's ledger.
+
+    It is loaded when it is first asked for: a start that serves nothing need not wait for four engines.
+    """
+    match engine:
+        case "vllm":
+            from memgui.estimator.engines.vllm import serve
+        case "sglang":
+            from memgui.estimator.engines.sglang import serve
+        case "llama.cpp" | "ollama":
+            from memgui.estimator.engines.llama_cpp import serve
+        case _:
+            return None
+    return serve
