@@ -74,7 +74,7 @@ def estimate(scenario: Scenario) -> Estimate:
             return _spread(scenario)
         if is_split(scenario):
             return _staged(scenario)
-        return _Assembly(scenario, run_of(scenario)).estimate()
+        return Assembly(scenario, run_of(scenario)).estimate()
     except NotCovered as fault:
         return unknown(scenario, fault.message)
 
@@ -113,10 +113,10 @@ def run_of(scenario: Scenario, *, whole: bool = True) -> Run:
     """
     require_covered_run(scenario)
     if is_spread(scenario):
-        return max(_runs(scenario), key=lambda run: _Assembly(scenario, run).peak.bytes)
+        return max(_runs(scenario), key=lambda run: Assembly(scenario, run).peak.bytes)
     if is_split(scenario):
         stages = (run for _, run in stage_runs(scenario, whole=whole))
-        return max(stages, key=lambda run: _Assembly(scenario, run).peak.bytes)
+        return max(stages, key=lambda run: Assembly(scenario, run).peak.bytes)
     program = compiled(scenario.model, options(scenario))
     if scenario.task == "training":
         return TrainingRun(scenario, program, whole=whole)
@@ -138,7 +138,7 @@ def _runs(scenario: Scenario) -> list[InferenceRun]:
 
 def _spread(scenario: Scenario) -> Estimate:
     """The estimate of the fullest device, with every device's peak; devices do not run at once."""
-    devices = [_Assembly(scenario, run) for run in _runs(scenario)]
+    devices = [Assembly(scenario, run) for run in _runs(scenario)]
     worst = max(devices, key=lambda device: device.peak.bytes)
     peaks = [device.peak.bytes for device in devices] * scenario.parallelism.tensor
     ranks = tuple(Rank(str(index), peak) for index, peak in enumerate(peaks))
@@ -148,13 +148,13 @@ def _spread(scenario: Scenario) -> Estimate:
 def _staged(scenario: Scenario) -> Estimate:
     """The estimate of the fullest pipeline stage of a training step, with every stage's peak."""
     require_covered_run(scenario)
-    stages = [(name, _Assembly(scenario, run)) for name, run in stage_runs(scenario)]
+    stages = [(name, Assembly(scenario, run)) for name, run in stage_runs(scenario)]
     _, worst = max(stages, key=lambda stage: stage[1].peak.bytes)
     ranks = tuple([Rank(name, stage.peak.bytes) for name, stage in stages])
     return msgspec.structs.replace(worst.estimate(), ranks=ranks)
 
 
-class _Assembly:
+class Assembly:
     """Puts an estimate together: peak, components, overhead, verdict."""
 
     def __init__(self, scenario: Scenario, run: Run) -> None:
@@ -169,14 +169,19 @@ class _Assembly:
 
     def allocated(self, amount: Amount) -> int:
         """What ``torch.cuda.max_memory_allocated()`` would print."""
-        return amount.bytes + amount.excess + self.workspace
+        return amount.bytes + self.excess(amount) + self.workspace
+
+    def excess(self, amount: Amount) -> int:
+        """What the allocator's blocks add to ``amount``."""
+        return amount.excess
 
     def fragmentation(self, amount: Amount) -> Range:
+        """What is reserved beside what is allocated at ``amount``."""
         return fragmentation(self.allocated(amount), self.persistent, training=self.training)
 
     def overhead(self, amount: Amount) -> Beside:
         """What is beside the tensors."""
-        counted = amount.excess + self.workspace + amount.components.get("overhead", 0)
+        counted = self.excess(amount) + self.workspace + amount.components.get("overhead", 0)
         return Beside(counted + self.fragmentation(amount).usual + self.context.usual, counted)
 
     @cached_property
@@ -215,10 +220,14 @@ class _Assembly:
             reserved_bytes=allocated + loose.usual,
             timeline=Timeline(partial(run.moments, self.overhead)),
             ranks=(Rank("0", peak.bytes),),
-            verdict=verdict(peak.bytes, low, high, scenario.device.memory_bytes),
+            verdict=verdict(peak.bytes, self.least(allocated, low), high, scenario.device.memory_bytes),
             assumptions=run.assumptions(),
             extra=run.extra(),
         )
+
+    def least(self, allocated: int, low: int) -> int:
+        """Bytes with fewer of which it is certain to fail."""
+        return low
 
     def _components(self, found: Found, whole: Amount) -> tuple[Node, ...]:
         breakdown = Breakdown(self.run.scenario, self.run.program_of(found), self.run.values_of(found))
@@ -242,7 +251,7 @@ class _Assembly:
             _stated(
                 "block_rounding",
                 QT_TRANSLATE_NOOP("estimator", "Block rounding"),
-                whole.excess,
+                self.excess(whole),
                 ALLOCATOR_SOURCE,
                 QT_TRANSLATE_NOOP(
                     "estimator",

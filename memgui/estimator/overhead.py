@@ -75,7 +75,8 @@ KERNELS_SOURCE: Final = QT_TRANSLATE_NOOP(
 
 CONTEXT_SOURCE: Final = QT_TRANSLATE_NOOP(
     "sources",
-    "Measured contexts with lazy module loading (PyTorch PR 86509, issues 107667 and 109888, and others)",
+    "Measured contexts with lazy module loading (PyTorch PR 86509, issues 107667 and 109888, a Tesla T4, "
+    "and others)",
 )
 
 _CONTEXT: Final = (
@@ -84,6 +85,7 @@ _CONTEXT: Final = (
     ((9, 0), Range(450 * MIB, 520 * MIB, 600 * MIB, CONTEXT_SOURCE)),
     ((8, 9), Range(350 * MIB, 400 * MIB, 450 * MIB, CONTEXT_SOURCE)),
     ((8, 0), Range(300 * MIB, 400 * MIB, 710 * MIB, CONTEXT_SOURCE)),
+    ((7, 5), Range(140 * MIB, 141 * MIB, 300 * MIB, CONTEXT_SOURCE)),
     ((0, 0), Range(140 * MIB, 250 * MIB, 300 * MIB, CONTEXT_SOURCE)),
 )
 

@@ -78,9 +78,12 @@ class Walker(Protocol[N]):
 
 
 class Point(Generic[N]):
-    """``count`` alike points, at layers ``start``, ``start + step``, ... (one where it is no layer)."""
+    """``count`` alike points, at layers ``start``, ``start + step``, ... (one where it is no layer).
 
-    __slots__ = ("_inside", "_live", "_walk", "count", "key", "start", "step")
+    ``live`` is what is alive before the first of them.
+    """
+
+    __slots__ = ("_walk", "count", "inside", "key", "live", "start", "step")
 
     def __init__(
         self,
@@ -97,35 +100,30 @@ class Point(Generic[N]):
         self.count = count
         self.step = step
         self._walk = walk
-        self._live = live
-        self._inside = inside
-
-    @property
-    def live(self) -> N:
-        """What is alive before the first point."""
-        return self._live
+        self.live = live
+        self.inside = inside
 
     def with_live(self, live: N, start: int, count: int) -> Point[N]:
         """``count`` points like this from layer ``start`` on, with ``live`` before them."""
-        return Point(self.key, self._walk, live, self._inside, start, count, self.step)
+        return Point(self.key, self._walk, live, self.inside, start, count, self.step)
 
     def amount(self) -> N:
         """What is alive at the first point, in the order of the walk."""
-        return self._walk.amount(self._live, self._inside)
+        return self._walk.amount(self.live, self.inside)
 
     def slope(self) -> N:
         """What each further point has more."""
-        return self._walk.slope(self._inside)
+        return self._walk.slope(self.inside)
 
     def place(self) -> Place:
         """Where the peak lies."""
-        return self._walk.place(self._inside)
+        return self._walk.place(self.inside)
 
     def bound(self: Point[int], numbers: Bytes) -> int:
         """No less than any of the points holds."""
-        inside = self._inside
+        inside = self.inside
         if isinstance(inside, Outside):
             return self.amount()
         if inside.most is None:
             inside.most = sum([numbers.sum(pairs) for pairs in self._walk.bound(inside)])
-        return self._live + inside.most + max(0, inside.slope * (self.count - 1))
+        return self.live + inside.most + max(0, inside.slope * (self.count - 1))

@@ -192,6 +192,10 @@ class TrainingRun(Run):
             found = self._walks[accumulate] = self._walk(self.numbers, None, accumulate=accumulate)
         return found
 
+    def counting(self, measure: Measure[N], *, accumulate: bool) -> Walk[N]:
+        """The same walk over another measure that does not ask where the peak is."""
+        return self._walk(measure, None, accumulate=self.walk(accumulate=accumulate).accumulate)
+
     def contents(self, *, accumulate: bool) -> Walk[Pile]:
         """The same walk over tensors, guided by the one over bytes."""
         guide = self.walk(accumulate=accumulate)

@@ -1,0 +1,111 @@
+"""PyTorch's caching allocator for CUDA, as far as sizes decide: segments, blocks, splitting, joining.
+
+It takes segments from the driver and cuts blocks from them.  Requests of at most 1 MiB share segments
+of 2 MiB, those under 10 MiB segments of 20 MiB, larger ones get a segment of their own in whole 2 MiB
+steps.  A request takes the smallest free block that is large enough; of what is left over, 512 bytes
+(1 MiB among large blocks) stay with it.  Freed neighbours join.  Segments are kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Final
+
+from memgui.estimator.overhead import BLOCK, LARGE_SEGMENT, OWN_SEGMENT, SEGMENT_STEP, SMALL, UNSPLIT
+
+_APART: Final = 1 << 44
+"""Addresses from one segment to the next: more than any segment has."""
+
+
+class Block:
+    """A stretch of a segment: ``before`` and ``after`` are its neighbours there."""
+
+    __slots__ = ("address", "after", "before", "free", "size", "small")
+
+    def __init__(self, size: int, address: int, *, small: bool) -> None:
+        self.size = size
+        self.address = address
+        self.small = small
+        self.free = False
+        self.before: Block | None = None
+        self.after: Block | None = None
+
+
+Pool = list[tuple[int, int, Block]]
+
+
+class Allocator:
+    """Bytes ``allocated`` (blocks in use), ``reserved`` (segments), and the ``peak`` of the former."""
+
+    __slots__ = ("_large", "_segments", "_small", "allocated", "peak", "reserved")
+
+    def __init__(self) -> None:
+        self.allocated = self.reserved = self.peak = 0
+        self._segments = 0
+        self._small: Pool = []
+        self._large: Pool = []
+
+    def take(self, size: int) -> Block:
+        """A block for a request of ``size`` bytes."""
+        size = -(-size // BLOCK) * BLOCK or BLOCK
+        small = size <= SMALL
+        pool = self._small if small else self._large
+        at = bisect_left(pool, (size,))
+        block = pool.pop(at)[2] if at < len(pool) else self._segment(size, small=small)
+        rest = block.size - size
+        if rest > UNSPLIT or (small and rest):
+            piece = Block(rest, block.address + size, small=small)
+            piece.before, piece.after = block, block.after
+            if piece.after is not None:
+                piece.after.before = piece
+            block.after, block.size = piece, size
+            self._put(pool, piece)
+        block.free = False
+        self.allocated += block.size
+        if self.allocated > self.peak:
+            self.peak = self.allocated
+        return block
+
+    def give(self, block: Block) -> None:
+        """``block`` is not needed any more."""
+        self.allocated -= block.size
+        pool = self._small if block.small else self._large
+        before, after = block.before, block.after
+        if before is not None and before.free:
+            self._out(pool, before)
+            block.address, block.before = before.address, before.before
+            block.size += before.size
+            if block.before is not None:
+                block.before.after = block
+        if after is not None and after.free:
+            self._out(pool, after)
+            block.after = after.after
+            block.size += after.size
+            if block.after is not None:
+                block.after.before = block
+        self._put(pool, block)
+
+    def empty(self) -> None:
+        """Segments of which nothing is in use go back to the driver (``torch.cuda.empty_cache()``)."""
+        for pool in (self._small, self._large):
+            kept = [entry for entry in pool if entry[2].before is not None or entry[2].after is not None]
+            self.reserved -= sum(size for size, _, _ in pool) - sum(size for size, _, _ in kept)
+            pool[:] = kept
+
+    def _segment(self, size: int, *, small: bool) -> Block:
+        if small:
+            whole = SEGMENT_STEP
+        else:
+            whole = LARGE_SEGMENT if size < OWN_SEGMENT else -(-size // SEGMENT_STEP) * SEGMENT_STEP
+        self._segments += _APART
+        self.reserved += whole
+        return Block(whole, self._segments, small=small)
+
+    @staticmethod
+    def _put(pool: Pool, block: Block) -> None:
+        block.free = True
+        insort(pool, (block.size, block.address, block))
+
+    @staticmethod
+    def _out(pool: Pool, block: Block) -> None:
+        del pool[bisect_left(pool, (block.size, block.address))]

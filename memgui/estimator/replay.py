@@ -1,0 +1,199 @@
+"""A training step's births and deaths in their order, played on an allocator.
+
+The walk (:mod:`memgui.estimator.walk`) says what is alive as each block begins, its events what happens
+while it runs.  Between blocks things pass from hand to hand under other names: what goes and what comes
+with as many bytes is one block.  Of alike layers the second stands for all that follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from memgui.estimator.allocator import Allocator, Block
+from memgui.estimator.events import Events, Gradient, Group, Thing
+from memgui.estimator.measure import Bytes, Sorter
+from memgui.estimator.points import Outside, Place, Point
+from memgui.estimator.tape import Parameter
+from memgui.estimator.walk import Walk
+
+Alive = dict[Thing, int]
+"""How many of each thing are alive."""
+
+BORN: Final = 0
+DEAD: Final = 1
+PASSED: Final = 2
+
+Slot = list[Block]
+"""The blocks of one thing, the newest last."""
+
+Action = tuple[int, Slot, Slot, int]
+"""What happens, to whom, who has it then, and the bytes that are asked for."""
+
+
+class Counting:
+    """A measure of the walk: things by number."""
+
+    def nothing(self) -> Alive:
+        return {}
+
+    def add(self, amount: Alive, more: Alive, times: int = 1) -> Alive:
+        for thing, count in more.items():
+            left = amount.get(thing, 0) + count * times
+            if left:
+                amount[thing] = left
+            else:
+                amount.pop(thing, None)
+        return amount
+
+    def copy(self, amount: Alive) -> Alive:
+        return dict(amount)
+
+    def larger(self, one: Alive, other: Alive) -> bool:
+        raise NotImplementedError("numbers of things have no order")
+
+    def peak(self, events: Events, sort: Sorter, stop: int | None = None) -> Alive:
+        raise NotImplementedError("a peak is wanted of bytes")
+
+    def end(self, events: Events, sort: Sorter) -> Alive:
+        found: Alive = {}
+        for thing, size in zip(events.things, events.sizes, strict=True):
+            if size:
+                found[thing] = found.get(thing, 0) + (1 if size > 0 else -1)
+        return {thing: count for thing, count in found.items() if count}
+
+    def group(self, group: Group, sort: Sorter) -> Alive:
+        found: Alive = {}
+        for thing in group.things:
+            found[thing] = found.get(thing, 0) + 1
+        return found
+
+
+class Replay:
+    """Plays passes through a program on ``allocator``; ``numbers`` says how many bytes a thing has."""
+
+    def __init__(self, allocator: Allocator, numbers: Bytes) -> None:
+        self.allocator = allocator
+        self._numbers = numbers
+        self._slots: dict[Thing, Slot] = {}
+        self._actions: list[Action] = []
+        self._sizes: dict[Thing, int] = {}
+
+    def record(self, walk: Walk[Alive], points: Iterator[Point[Alive]]) -> list[list[Action]]:
+        """Play a pass; what was done, to be played again from the same beginning."""
+        done: list[list[Action]] = []
+        for point in points:
+            for layer in range(min(point.count, 2)):
+                for alive, place in _places(walk, point, layer):
+                    self._become(alive)
+                    self._happen(place)
+                done.append(self._flush())
+            done += [done[-1]] * max(point.count - 2, 0)
+            for again in done[len(done) - max(point.count - 2, 0) :]:
+                self.play(again)
+        return done
+
+    def play(self, actions: list[Action]) -> None:
+        """Do once more what was done."""
+        take, give = self.allocator.take, self.allocator.give
+        for what, one, other, size in actions:
+            if what == BORN:
+                one.append(take(size))
+            elif what == DEAD:
+                give(one.pop())
+            else:
+                other.append(one.pop())
+
+    def settle(self, alive: Alive) -> list[Action]:
+        """Everything dies but ``alive`` and the gradients of weights."""
+        staying = dict(alive)
+        for thing, slot in self._slots.items():
+            if slot and isinstance(thing, Gradient) and isinstance(thing.of, Parameter):
+                staying[thing] = len(slot)
+        self._become(staying)
+        return self._flush()
+
+    def gradients(self) -> list[Block]:
+        """The blocks of the gradients of weights, which belong to the caller from here on."""
+        found: list[Block] = []
+        for thing, slot in self._slots.items():
+            if slot and isinstance(thing, Gradient) and isinstance(thing.of, Parameter):
+                found += slot
+                slot.clear()
+        return found
+
+    def _happen(self, place: Place) -> None:
+        events = place.events
+        stop = len(events.things) if place.stop is None else place.stop
+        for thing, size in zip(events.things[:stop], events.sizes, strict=False):
+            if size > 0:
+                self._born(thing)
+            elif size < 0:
+                self._dead(thing)
+
+    def _become(self, alive: Alive) -> None:
+        """What is alive changes to ``alive``."""
+        going: dict[int, list[Thing]] = {}
+        coming: list[Thing] = []
+        for thing, slot in self._slots.items():
+            surplus = len(slot) - alive.get(thing, 0)
+            if surplus > 0:
+                going.setdefault(self._size(thing), []).extend([thing] * surplus)
+        for thing, count in alive.items():
+            coming += [thing] * (count - len(self._slots.get(thing, ())))
+        unmet: list[Thing] = []
+        for thing in coming:
+            before = going.get(self._size(thing))
+            if before:
+                self._do(PASSED, before.pop(0), thing)
+            else:
+                unmet.append(thing)
+        for things in going.values():
+            for thing in things:
+                self._dead(thing)
+        for thing in unmet:
+            self._born(thing)
+
+    def _born(self, thing: Thing) -> None:
+        self._do(BORN, thing, thing)
+
+    def _dead(self, thing: Thing) -> None:
+        self._do(DEAD, thing, thing)
+
+    def _do(self, what: int, one: Thing, other: Thing) -> None:
+        size = self._size(one)
+        if size:  # nothing is asked of the allocator for a tensor without elements
+            action = what, self._slot(one), self._slot(other), size
+            self._actions.append(action)
+            self.play([action])
+
+    def _flush(self) -> list[Action]:
+        done, self._actions = self._actions, []
+        return done
+
+    def _slot(self, thing: Thing) -> Slot:
+        found = self._slots.get(thing)
+        if found is None:
+            found = self._slots[thing] = []
+        return found
+
+    def _size(self, thing: Thing) -> int:
+        found = self._sizes.get(thing)
+        if found is None:
+            found = self._sizes[thing] = self._numbers.of(thing)
+        return found
+
+
+def _places(walk: Walk[Alive], point: Point[Alive], layer: int) -> Iterator[tuple[Alive, Place]]:
+    """Where a point leads to in its ``layer``-th layer, and what is alive as each place begins."""
+    inside, m = point.inside, walk.m
+    if isinstance(inside, Outside):
+        yield m.copy(point.live), inside.place
+        return
+    live = m.add(m.copy(point.live), inside.slope, layer)
+    if inside.roles is None:
+        places = walk.inside_forward(inside.kind)
+    else:
+        places = walk.inside_backward(inside.kind, inside.roles, inside.end)
+    for place, _, rel in places:
+        yield m.add(m.copy(live), rel), place

@@ -1,0 +1,141 @@
+"""A training run on PyTorch's allocator: loading, the first step, the second; every further one is alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from memgui.estimator.allocator import Allocator, Block
+from memgui.estimator.events import Gradient
+from memgui.estimator.loading import load
+from memgui.estimator.overhead import cublas_workspace
+from memgui.estimator.replay import Action, Counting, Replay
+from memgui.estimator.state import State
+from memgui.estimator.training import TrainingRun
+
+
+class Simulated(NamedTuple):
+    """Bytes that the allocator's counters show in the second step.
+
+    ``loaded``, ``rest`` (before a step begins) and the peaks of ``forward``, ``backward`` and
+    ``optimizer`` count blocks in use, and so does ``allocated``, the largest of them; ``reserved`` counts
+    segments.
+    """
+
+    loaded: int
+    rest: int
+    forward: int
+    backward: int
+    optimizer: int
+    reserved: int
+
+    @property
+    def allocated(self) -> int:
+        """What ``torch.cuda.max_memory_allocated()`` shows."""
+        return max(self.forward, self.backward, self.optimizer)
+
+
+class _Pass(NamedTuple):
+    """What happens in a micro batch: forward, backward, and what dies after it."""
+
+    forward: list[list[Action]]
+    backward: list[list[Action]]
+    after: list[Action]
+
+
+class _Simulation:
+    def __init__(self, run: TrainingRun, capability: tuple[int, int], *, emptied: bool) -> None:
+        self.run = run
+        self.emptied = emptied
+        self.allocator = Allocator()
+        self.replay = Replay(self.allocator, run.numbers)
+        self.workspace = cublas_workspace(capability, training=False)
+        self.workspaces = 0
+        self._passes: dict[bool, _Pass] = {}
+
+    def simulate(self) -> Simulated:
+        run, allocator = self.run, self.allocator
+        load(run, allocator)
+        loaded = allocator.allocated
+        if run.main_gradients:
+            self._take_all(run.account.gradients)
+        self._take_all(one for one in run.account.states if one[0].name == "master copy")
+        for size in run.input_sizes:
+            allocator.take(size)
+        gradients: list[Block] = []
+        rest, phases = 0, (0, 0, 0)
+        for step in range(2):
+            rest = allocator.allocated
+            if self.emptied:
+                allocator.empty()
+            there = run.gradients_before(steady=step > 0)
+            forward, backward = self._micro_batch(accumulate=there)
+            gradients += self.replay.gradients()
+            if run.accumulates:
+                further = self._micro_batch(accumulate=True)
+                forward, backward = max(forward, further[0]), max(backward, further[1])
+                self._free(self.replay.gradients())
+            phases = forward, backward, self._optimizer(first=not step)
+            self.replay.settle({})
+            if not run.gradients_stay:
+                self._free(gradients)
+                gradients = []
+        return Simulated(loaded, rest, *phases, allocator.reserved)
+
+    def _micro_batch(self, *, accumulate: bool) -> tuple[int, int]:
+        """The peaks of its forward and its backward pass."""
+        walk = self.run.counting(Counting(), accumulate=accumulate)
+        known = self._passes.get(walk.accumulate)
+        self._begin(0)
+        if known is None:
+            forward = self.replay.record(walk, walk.forward())
+        else:
+            forward = known.forward
+            for actions in forward:
+                self.replay.play(actions)
+        first = self.allocator.peak
+        self._begin(1)
+        if known is None:
+            backward = self.replay.record(walk, walk.backward())
+        else:
+            backward = known.backward
+            for actions in backward:
+                self.replay.play(actions)
+        second = self.allocator.peak
+        if known is None:
+            after = self.replay.settle(self.run.left(walk))
+            self._passes[walk.accumulate] = _Pass(forward, backward, after)
+        else:
+            self.replay.play(known.after)
+        return first, second
+
+    def _begin(self, thread: int) -> None:
+        """A phase begins; the first time that a thread multiplies, cuBLAS takes its workspace."""
+        if self.workspaces <= thread:
+            self.workspaces += 1
+            self.allocator.take(self.workspace)
+        self.allocator.peak = self.allocator.allocated
+
+    def _optimizer(self, *, first: bool) -> int:
+        account, allocator = self.run.account, self.allocator
+        allocator.peak = allocator.allocated
+        if first:
+            self._take_all(one for one in account.states if one[0].name != "master copy")
+        self._free(self._take_all(account.step_things))
+        return allocator.peak
+
+    def _take_all(self, things: Iterable[tuple[Gradient | State, int]]) -> list[Block]:
+        take = self.allocator.take
+        return [take(thing.coefficient) for thing, count in things for _ in range(count)]
+
+    def _free(self, blocks: list[Block]) -> None:
+        for block in blocks:
+            self.allocator.give(block)
+
+
+def simulated(run: TrainingRun, capability: tuple[int, int], *, emptied: bool = False) -> Simulated:
+    """The allocator's counters in the steady step of ``run``, on a device of compute ``capability``.
+
+    ``emptied``: the loop calls ``torch.cuda.empty_cache()`` before each step.
+    """
+    return _Simulation(run, capability, emptied=emptied).simulate()
