@@ -147,6 +147,8 @@ class NoticeBar(QWidget):
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._fit()
+        # Activated inside a resize, the layout takes the height before for the present one.
+        self._column.setGeometry(self.rect())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

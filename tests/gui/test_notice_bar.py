@@ -96,3 +96,15 @@ def test_message_and_details_can_be_copied(qtbot: QtBot) -> None:
     made._details_button.setChecked(True)
     QTest.mouseClick(made._copy, Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == "Open.\nUnderstood: a\nIgnored: b\n"
+
+
+def test_the_first_notice_stands_inside_its_line(inside: Interior) -> None:
+    inside.window.resize(2560, 1440)
+    long = Message(
+        "There is no built-in model called {name}; there are others of nearly that name.", {"name": "x"}
+    )
+    inside.context.library.told.emit(Notice(long, "error"))
+    QApplication.processEvents()
+    made = inside.notices
+    assert made.rect().contains(made._text.geometry())
+    assert made.height() < 2 * made._text.height()
