@@ -110,6 +110,7 @@ def backward(
             events.born(scratch)
         meeting: list[tuple[Tensor, Gradient]] = []
         later: list[tuple[Gradient, Scratch | None]] = []
+        wide: list[tuple[Gradient, Scratch]] = []
         for tensor, how in edges:
             if how == ALIAS:
                 gradient = arrived[0]
@@ -125,7 +126,7 @@ def backward(
                 else:
                     elements = tensor.coefficient // tensor.width
                     raw = Scratch(tensor, elements * op.outs[0].width, tensor.monomial)
-                    later.append((gradient, raw))
+                    wide.append((gradient, raw))
                     events.born(raw)
             if tensor in grads or tensor.origin == PARAMETER:
                 meeting.append((tensor, gradient))
@@ -135,6 +136,12 @@ def backward(
             inner = Inner(op.outs[0], *op.back_inner)
             events.born(inner)
             events.dead(inner)
+        early = bool(wide and (repeated or op.region))
+        if early:  # what was computed again dies as it is read
+            _free(back, op, held, left, staying)
+        for gradient, raw in wide:  # cast while all that the operator was given is there
+            events.born(gradient)
+            events.dead(raw)
         if scratch is not None:
             events.dead(scratch)
         for gradient in arrived:
@@ -142,17 +149,8 @@ def backward(
             if not gradient.refs:
                 things.append(gradient)
                 sizes.append(-gradient.coefficient)
-        if held is not None:
-            held.free(events, op)
-        else:
-            for tensor in op.saves:
-                root = tensor.base or tensor
-                count = left.get(root)
-                if count is not None:
-                    left[root] = count - 1
-                    if count == 1 and root.origin in FREED and root not in staying:
-                        things.append(root)
-                        sizes.append(-root.coefficient)
+        if not early:
+            _free(back, op, held, left, staying)
         for gradient, beside in later:
             events.born(gradient)
             if beside is not None:
@@ -183,6 +181,22 @@ def backward(
     events.over(tape.ops[0])
     back.close(grads.get(tape.carried) if tape.carried is not None else None)
     return back
+
+
+def _free(back: Back, op: Op, held: Saved | None, left: dict[Tensor, int], staying: set[Tensor]) -> None:
+    """What ``op`` saved dies, unless another operator saved it too."""
+    if held is not None:
+        held.free(back.events, op)
+        return
+    things, sizes = back.events.things, back.events.sizes
+    for tensor in op.saves:
+        root = tensor.base or tensor
+        count = left.get(root)
+        if count is not None:
+            left[root] = count - 1
+            if count == 1 and root.origin in FREED and root not in staying:
+                things.append(root)
+                sizes.append(-root.coefficient)
 
 
 class _Weights:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from memgui.estimator.dimensions import MODEL, ON_RANK, chunk_tokens, convolution_tokens, window
+from memgui.estimator.chunks import recurrent_symbols
+from memgui.estimator.dimensions import MODEL, ON_RANK, window
 from memgui.estimator.result import Symbol
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
@@ -127,27 +128,6 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: -(-target_tokens(s) // 128) * 128,
     ),
-    "sp": (
-        QT_TRANSLATE_NOOP("symbols", "sequence length less one"),
-        None,
-        lambda s: _length(s) - 1,
-    ),
-    "sc": (
-        QT_TRANSLATE_NOOP("symbols", "sequence length and the convolution's padding"),
-        None,
-        lambda s: _length(s) + convolution_tokens(s.model) - 1,
-    ),
-    "cc": (QT_TRANSLATE_NOOP("symbols", "chunks"), None, lambda s: -(-_length(s) // chunk_tokens(s.model))),
-    "cn": (
-        QT_TRANSLATE_NOOP("symbols", "chunks plus one"),
-        None,
-        lambda s: -(-_length(s) // chunk_tokens(s.model)) + 1,
-    ),
-    "cm": (
-        QT_TRANSLATE_NOOP("symbols", "chunks less one"),
-        None,
-        lambda s: -(-_length(s) // chunk_tokens(s.model)) - 1,
-    ),
     "s8": (
         QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 8"),
         None,
@@ -173,6 +153,7 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: -(-_length(s) // 128) * 128,
     ),
+    **recurrent_symbols(_length),
 }
 """Symbols of a training step that stay open until it is evaluated: label, field, value."""
 
@@ -205,16 +186,6 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: start_tokens(s) + s.inference.generated_tokens - 1,
     ),
-    "sp": (
-        QT_TRANSLATE_NOOP("symbols", "prompt tokens less one"),
-        None,
-        lambda s: s.inference.prompt_tokens - 1,
-    ),
-    "sc": (
-        QT_TRANSLATE_NOOP("symbols", "prompt tokens and the convolution's padding"),
-        None,
-        lambda s: s.inference.prompt_tokens + convolution_tokens(s.model) - 1,
-    ),
     "b": (
         QT_TRANSLATE_NOOP("symbols", "sequences"),
         "inference.batch_size",
@@ -224,21 +195,6 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         QT_TRANSLATE_NOOP("symbols", "prompt tokens"),
         "inference.prompt_tokens",
         lambda s: s.inference.prompt_tokens,
-    ),
-    "cc": (
-        QT_TRANSLATE_NOOP("symbols", "chunks"),
-        None,
-        lambda s: -(-s.inference.prompt_tokens // chunk_tokens(s.model)),
-    ),
-    "cn": (
-        QT_TRANSLATE_NOOP("symbols", "chunks plus one"),
-        None,
-        lambda s: -(-s.inference.prompt_tokens // chunk_tokens(s.model)) + 1,
-    ),
-    "cm": (
-        QT_TRANSLATE_NOOP("symbols", "chunks less one"),
-        None,
-        lambda s: -(-s.inference.prompt_tokens // chunk_tokens(s.model)) - 1,
     ),
     "s8": (
         QT_TRANSLATE_NOOP("symbols", "prompt tokens rounded up to 8"),
@@ -307,6 +263,7 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: min(s.inference.prompt_tokens + s.inference.generated_tokens, window(s.model)),
     ),
+    **recurrent_symbols(lambda s: s.inference.prompt_tokens),
 }
 """Symbols of serving that stay open until it is evaluated."""
 

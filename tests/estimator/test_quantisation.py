@@ -176,6 +176,7 @@ BESIDE = {
     "llama-2-7b-fp32": "each layer's rotary frequencies are stored too",
     "RedPajama": "each layer's causal mask and rotary frequencies are stored too",
     "DeepSeek-OCR": "the vision tower is stored too",
+    "MiniMax-M1": "the routers are stored in fp32",
     "chatglm3": "the rotary frequencies are stored too",
     "Qwen2-Audio": "the audio tower is stored too",
 }

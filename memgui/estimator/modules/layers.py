@@ -13,6 +13,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.delta import gated_delta_net
 from memgui.estimator.modules.disentangled import disentangled_attention
 from memgui.estimator.modules.latent import latent_attention
+from memgui.estimator.modules.lightning import lightning_attention
 from memgui.estimator.modules.mamba import mamba
 from memgui.estimator.modules.mamba2 import mamba2
 from memgui.estimator.modules.mlp import mlp
@@ -95,6 +96,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
     "mamba": ("Mamba", mamba),
     "mamba2": ("Mamba-2", mamba2),
     "gated_delta_net": (QT_TRANSLATE_NOOP("estimator", "gated delta net"), gated_delta_net),
+    "lightning_attention": (QT_TRANSLATE_NOOP("estimator", "lightning attention"), lightning_attention),
     "rg_lru": (QT_TRANSLATE_NOOP("estimator", "gated linear recurrence"), rg_lru),
     "short_conv": (QT_TRANSLATE_NOOP("estimator", "short convolution"), short_conv),
     "attention_mamba2": (QT_TRANSLATE_NOOP("estimator", "attention beside Mamba-2"), _side_by_side),
@@ -171,10 +173,19 @@ def _sandwich(t: Tape, c: Context, x: Tensor, module: Module, before: str, after
     return op.add(t, x, normed, "residual stream")
 
 
+def _normed(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
+    """``a * norm(x) + b * module(norm(x))`` (MiniMax); after its norm, the first half's result is let go."""
+    t.frees_input = before != "input_layernorm"
+    y = norm(t, c, x, before)
+    mixed = module(t, c, y)
+    return op.add(t, op.scale(t, y, "residual stream"), op.scale(t, mixed), "residual stream")
+
+
 PLACEMENTS: dict[str, Callable[[Tape, Context, Tensor, Module, str, str], Tensor]] = {
     "pre": _pre,
     "post": _post,
     "post_branch": _post_branch,
+    "normed": _normed,
     "sandwich": _sandwich,
 }
 """Where norms stand, by ``norm_placement``."""

@@ -35,6 +35,8 @@ LLAMA: dict[str, str] = {
     "delta.qkvz": "in_proj_qkvz",
     "delta.ba": "in_proj_ba",
     "delta.out": "out_proj",
+    "lightning.gate": "output_gate",
+    "lightning.out": "out_proj",
     "lru.y": "linear_y",
     "lru.x": "linear_x",
     "lru.out": "linear_out",

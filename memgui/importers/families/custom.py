@@ -86,12 +86,17 @@ def minicpm(c: Config) -> Fields:
 
 @family("minimax_m1")
 def minimax_m1(c: Config) -> Fields:
-    """MiniMax-Text-01; ``attn_type_list`` marks full attention with 1."""
+    """MiniMax-Text-01; ``attn_type_list`` marks full attention with 1; the router is kept in fp32."""
     fields = minimax(c)
     marks = c.counts("attn_type_list")
     kinds = ["full_attention" if mark else "lightning_attention" for mark in marks]
     part = c.count_or_none("rotary_dim")
-    return {**fields, **({"layer_types": tuple(kinds)} if kinds else {}), "rotary_dim": part}
+    return {
+        **fields,
+        **({"layer_types": tuple(kinds)} if kinds else {}),
+        "rotary_dim": part,
+        "router_in_fp32": True,
+    }
 
 
 @family("qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text", "qwen2_vl", "qwen2_5_vl", "minicpmv")

@@ -159,7 +159,14 @@ def minimax(c: Config) -> Fields:
     layers = fields["num_hidden_layers"]
     stated = stated_layers(c, "layer_types", layers, kinds=LIGHTNING)
     computed = ["lightning_attention" if last else "full_attention" for last in every(2, layers)]
-    return {**fields, **experts(c, fields["intermediate_size"]), **mixers(stated or computed)}
+    return {
+        **fields,
+        **experts(c, fields["intermediate_size"]),
+        **mixers(stated or computed),
+        "norm_placement": "normed",
+        "norm_topk_prob": True,
+        "linear_chunk_size": c.count("block_size", default=256),
+    }
 
 
 def _delta_net(c: Config, fields: Fields) -> Fields:

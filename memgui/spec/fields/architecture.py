@@ -36,6 +36,10 @@ def _linear(scenario: Scenario) -> bool:
     return _has(scenario, "gated_delta_net", "kda")
 
 
+def _in_chunks(scenario: Scenario) -> bool:
+    return _has(scenario, "gated_delta_net", "kda", "lightning_attention")
+
+
 def _convolution(scenario: Scenario) -> bool:
     return _has(scenario, "rg_lru", "short_conv")
 
@@ -281,7 +285,7 @@ RECURRENT: tuple[Field, ...] = (
         "linear_chunk_size",
         QT_TRANSLATE_NOOP("fields", "Linear chunk"),
         QT_TRANSLATE_NOOP("fields", "Tokens that linear attention works on together."),
-        applies=_linear,
+        applies=_in_chunks,
     ),
     size(
         "lru_width",
