@@ -71,7 +71,7 @@ CHECKPOINTING: tuple[Field, ...] = (
     Field(
         "training.checkpoint_every",
         Kind.COUNT,
-        QT_TRANSLATE_NOOP("fields", "Every how manieth layer"),
+        QT_TRANSLATE_NOOP("fields", "Every n-th layer"),
         QT_TRANSLATE_NOOP(
             "fields", "1 checkpoints all layers, 2 every second one; the others keep what autograd saves."
         ),
