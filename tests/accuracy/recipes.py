@@ -23,10 +23,11 @@ _WITHOUT_FUSING = ("lora", "qlora")
 
 
 def litgpt(entry: Mapping[str, Any], precision: str) -> dict[str, Any]:
-    """LitGPT: adapters are in the format of the rest, nothing is prepared for packed weights."""
+    """LitGPT: heads are their own; adapters are as the rest is, nothing is prepared for packed weights."""
+    settings: dict[str, Any] = {"model.tie_word_embeddings": False}
     if entry["kind"] == "train-full":
-        return {}
-    return {
+        return settings
+    return settings | {
         "training.lora.adapter_format": "fp32" if precision == "bf16_mixed" else precision,
         "training.kbit_preparation": False,
     }

@@ -43,9 +43,23 @@ _ALIKE = {
     "qwen3.6-27b": "Qwen3.5-27B-Text",
     "qwen3.8-27b": "Qwen3.5-27B-Text",
     "qwen3.6-35b-a3b": "Qwen3.5-MoE-Class-Default-Text",
+    "whisper-large": "whisper-large-v2",
     "qwen3.5-35b-a3b": "Qwen3.5-MoE-Class-Default-Text",
 }
 """Names of models that have the structure of another."""
+
+_PUBLISHED: Mapping[str, Mapping[str, Any]] = {
+    "roberta-large": {
+        "model_type": "roberta",
+        "vocab_size": 50265,
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+        "max_position_embeddings": 514,
+    },
+}
+"""Dimensions that a row names only."""
 
 Known = tuple[str, ModelSpec]
 
@@ -121,6 +135,8 @@ class Subjects:
                 return self._catalog.model(spelling).model
             except UnknownName:
                 continue
+        if first.lower() in _PUBLISHED:
+            return model_from_config(_PUBLISHED[first.lower()], "masked", False, name)
         raise Inexpressible("the model's dimensions are not stated and its name is not known")
 
 

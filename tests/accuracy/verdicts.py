@@ -8,10 +8,12 @@ from typing import Any
 
 from memgui.catalog import Catalog
 from memgui.estimator.result import Estimate
-from memgui.spec import Scenario
+from memgui.spec import Scenario, replace
 from tests.accuracy import serving, words
+from tests.accuracy.defaults import filled, least
 from tests.accuracy.express import Inexpressible, answer, scenario_with
 from tests.accuracy.measured import TRAINING, targets_of
+from tests.accuracy.recipes import RECIPES
 from tests.accuracy.score import Miss, Row, Sample
 from tests.accuracy.slopes import stated_pool, stated_tokens
 from tests.accuracy.subjects import Subjects
@@ -32,7 +34,7 @@ def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
     try:
         if not gpus:
             raise Inexpressible("the number of devices is not stated")
-        found = answer(_scenario(entry, gpus, subjects, catalog))
+        found = _answer(filled(entry), gpus, subjects, catalog)
     except Inexpressible as reason:
         return Row(table, name, str(reason), ran=ran)
     called = found.verdict.kind
@@ -48,6 +50,23 @@ def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
         note=f"called {called}, range {found.low_bytes:,} to {found.high_bytes:,}",
         sample=_capacity(entry, found),
     )
+
+
+def _answer(entry: Mapping[str, Any], gpus: int, subjects: Subjects, catalog: Catalog) -> Estimate:
+    """What memgui says of a row; of one that it cannot express, that not even the least fits, if so."""
+    try:
+        return answer(_scenario(entry, gpus, subjects, catalog))
+    except Inexpressible:
+        if entry["task"] not in TRAINING:
+            raise
+        try:
+            scenario = _scenario(least(entry), gpus, subjects, catalog)
+            found = answer(replace(scenario, "training.kbit_preparation", False))
+        except Inexpressible:
+            found = None
+        if found is None or found.verdict.kind != "does_not_fit":
+            raise
+        return found
 
 
 def _capacity(entry: Mapping[str, Any], found: Estimate) -> Sample | None:
@@ -107,7 +126,7 @@ def _training(entry: Mapping[str, Any]) -> dict[str, Any]:
         "training.sequence_length": words.count(entry.get("seq_len"), "the sequence length"),
         "training.precision": precision,
         "training.attention": words.attention(entry.get("attention")),
-        "training.activation_checkpointing": words.checkpointing(entry.get("checkpointing")),
+        **words.recompute(entry.get("checkpointing")),
         "training.implementation": words.implementation(framework),
         **words.optimizer(entry.get("optimizer"), framework),
     }
@@ -116,7 +135,8 @@ def _training(entry: Mapping[str, Any]) -> dict[str, Any]:
     if entry["task"] != "train-full":
         settings |= _lora(entry.get("lora") or "")
         settings["training.base_format"] = words.quantised(quantisation) if quantisation else base
-    return settings
+    recipe = RECIPES.get(settings["training.implementation"])
+    return settings if recipe is None else settings | recipe({**entry, "kind": entry["task"]}, precision)
 
 
 def _lora(text: str) -> dict[str, Any]:

@@ -154,6 +154,14 @@ def optimizer(text: str | None, framework: str) -> dict[str, Any]:
     return settings
 
 
+def recompute(value: Any) -> dict[str, Any]:
+    """``training.activation_checkpointing``, and whether checkpoints wait in the computer's memory."""
+    words = str(value).lower()
+    if "offload" in words and words.startswith("on"):
+        return {"training.activation_checkpointing": "full", "training.checkpoint_offload": True}
+    return {"training.activation_checkpointing": checkpointing(value)}
+
+
 def checkpointing(value: Any) -> str:
     """``training.activation_checkpointing``."""
     words = str(value).lower()
@@ -190,6 +198,7 @@ def attention(text: str | None, default: str = "sdpa") -> str:
 
 _IMPLEMENTATIONS = (
     ("unsloth", "unsloth"),
+    ("llmtools", "llmtools"),
     ("liger", "fused"),
     ("megatron", "megatron"),
     ("ms-swift", "transformers"),
