@@ -193,8 +193,8 @@ def _require_shareable(scenario: Scenario) -> None:
     raise NotCovered(Message(text, {"optimizer": name, "sharding": split.sharding}))
 
 
-PACKED_CACHES: Final = ("quantized_int4", "quantized_int2", "int8")
-"""Formats of a cache that is packed: Transformers' QuantizedCache, gpt-fast's int8."""
+PACKED_CACHES: Final = ("quantized_int4", "quantized_int2", "kivi_4bit", "kivi_2bit", "int8")
+"""Formats of a cache that is packed: Transformers' QuantizedCache, KIVI on top of it, gpt-fast's int8."""
 
 _ALONE: Final = Parallelism()
 _RUNS: Final[dict[str, dict[str, Container[str]]]] = {

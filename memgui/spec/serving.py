@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memgui.spec.formats import CACHE_FORMATS, SCHEMES
+from memgui.spec.formats import CACHE_FORMATS, SCHEMES, CacheFormat
 from memgui.spec.formats.schemes import AS_IN_FILE
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
 from memgui.spec.scenario import Scenario
@@ -77,15 +77,7 @@ def _cache(scenario: Scenario) -> Iterator[Issue]:
     ):
         found = CACHE_FORMATS.get(name or "")
         if found is not None and engine not in found.engines:
-            yield Issue(
-                "warning",
-                "cache_not_offered",
-                (path, "inference.engine"),
-                Message(
-                    QT_TRANSLATE_NOOP("messages", "{engine} has no {format} cache; computed all the same."),
-                    {"engine": engine, "format": found.label},
-                ),
-            )
+            yield _not_offered(path, engine, found)
     values = inference.kv_cache_format_v or inference.kv_cache_format
     if engine in GGML and values not in PLAIN and not inference.flash_attention:
         yield Issue(
@@ -95,6 +87,23 @@ def _cache(scenario: Scenario) -> Iterator[Issue]:
             Message(QT_TRANSLATE_NOOP("messages", "llama.cpp packs values with flash attention only.")),
             Message(QT_TRANSLATE_NOOP("messages", "Allowed without it: bf16, fp16, fp32.")),
         )
+
+
+def _not_offered(path: str, engine: str, found: CacheFormat) -> Issue:
+    """That an engine has no such cache: an error where another has it, else said of what none has yet."""
+    fields = (path, "inference.engine")
+    args: dict[str, str | int | float] = {"engine": engine, "format": found.label}
+    if not found.engines:
+        text = QT_TRANSLATE_NOOP("messages", "No engine here has a {format} cache; computed all the same.")
+        return Issue("warning", "cache_not_offered", fields, Message(text, args))
+    allowed = ", ".join(one.name for one in CACHE_FORMATS.values() if engine in one.engines)
+    return Issue(
+        "error",
+        "cache_not_offered",
+        fields,
+        Message(QT_TRANSLATE_NOOP("messages", "{engine} has no {format} cache."), args),
+        Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": allowed}),
+    )
 
 
 def _attention(scenario: Scenario) -> Iterator[Issue]:

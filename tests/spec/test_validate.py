@@ -90,3 +90,32 @@ def test_degrees_on_one_device_are_told() -> None:
     assert "device.count" in issue.paths
     paper = replace(scenario, "method", "megatron_paper")
     assert not [issue for issue in validate(paper) if issue.code == "degrees_and_devices"]
+
+
+def serving(engine: str, keys: str, values: str | None = None) -> Scenario:
+    made = replace(replace(SCENARIO, "task", "inference"), "inference.engine", engine)
+    made = replace(made, "inference.kv_cache_format", keys)
+    return replace(made, "inference.kv_cache_format_v", values)
+
+
+def test_a_cache_that_the_engine_does_not_have_is_refused_with_what_it_has() -> None:
+    (issue,) = [one for one in validate(serving("transformers", "fp8")) if one.severity == "error"]
+    assert issue.code == "cache_not_offered"
+    assert issue.paths == ("inference.kv_cache_format", "inference.engine")
+    assert issue.allowed is not None
+    assert "quantized_int4" in issue.allowed.text
+    assert "fp8" not in issue.allowed.text.replace("(", ",").split(", ")
+    assert not [one for one in validate(serving("vllm", "fp8")) if one.severity == "error"]
+
+
+def test_a_cache_that_no_engine_here_has_is_computed_all_the_same() -> None:
+    (issue,) = [one for one in validate(serving("vllm", "exl2_q4")) if one.code == "cache_not_offered"]
+    assert issue.severity == "warning"
+
+
+def test_values_are_judged_apart_where_an_engine_stores_them_apart() -> None:
+    issues = validate(serving("ollama", "q8_0", "iq4_nl"))
+    assert ("inference.kv_cache_format_v", "inference.engine") in [
+        one.paths for one in issues if one.code == "cache_not_offered"
+    ]
+    assert not [one for one in validate(serving("vllm", "fp8", "q4_0")) if one.code == "cache_not_offered"]

@@ -83,8 +83,19 @@ _TABLE = (
         CacheFormat(f"exl3_{bits}bit", f"EXL3 {bits}-bit", 32, 4 * bits + 2, _EXL, exact=False)
         for bits in range(2, 9)
     ),
-    CacheFormat("kivi_2bit", "KIVI 2-bit", 32, 12, _KIVI, residual_tokens=128),
-    CacheFormat("kivi_4bit", "KIVI 4-bit", 32, 20, _KIVI, residual_tokens=128),
+    *(
+        CacheFormat(
+            f"kivi_{bits}bit",
+            f"KIVI {bits}-bit",
+            32,
+            4 + 4 * bits,
+            _KIVI,
+            residual_tokens=128,
+            exact=False,
+            engines=("transformers",),
+        )
+        for bits in (2, 4)
+    ),
     CacheFormat(
         "quantized_int4",
         "QuantizedCache int4",
