@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from operator import attrgetter
+from typing import Any
 
 from memgui.spec.fields import FIELDS, Field
 from memgui.spec.fields.optimizers import IN_BACKWARD
@@ -37,27 +39,34 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
 
 
 # a path that is known to exist is read in C; validation stands before every estimate of a sweep
-_READ = {field.path: attrgetter(field.path) for field in FIELDS}
+_READ = tuple(attrgetter(field.path) for field in FIELDS)
 
 
 def _single_fields(scenario: Scenario) -> Iterator[Issue]:
-    for field in FIELDS:
-        if not field.applies(scenario):
-            continue
-        value = _READ[field.path](scenario)
-        issue = check(field, value)
-        if issue is not None:
+    for index, read in enumerate(_READ):
+        issue = _judged(index, read(scenario))
+        if issue is not None and FIELDS[index].applies(scenario):
             yield issue
-        elif isinstance(value, (int, float)) and not isinstance(value, bool) and _unusual(field, value):
-            yield Issue(
-                "note",
-                "unusual",
-                (field.path,),
-                Message(
-                    QT_TRANSLATE_NOOP("messages", "{path} is {value}, which is unusual."),
-                    {"path": field.path, "value": value},
-                ),
-            )
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _judged(index: int, value: Any) -> Issue | None:
+    """What is wrong or unusual about a value of the field at ``index``, whether or not it applies."""
+    field = FIELDS[index]
+    issue = check(field, value)
+    if issue is not None or isinstance(value, bool) or not isinstance(value, (int, float)):
+        return issue
+    if not _unusual(field, value):
+        return None
+    return Issue(
+        "note",
+        "unusual",
+        (field.path,),
+        Message(
+            QT_TRANSLATE_NOOP("messages", "{path} is {value}, which is unusual."),
+            {"path": field.path, "value": value},
+        ),
+    )
 
 
 def _unusual(field: Field, value: int | float) -> bool:
