@@ -132,8 +132,11 @@ def _training(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
     if entry.get("grad_accum"):
         settings["training.gradient_accumulation_steps"] = int(entry["grad_accum"])
-    if entry["task"] != "train-full":
-        settings |= _lora(entry.get("lora") or "")
+    lora = entry.get("lora") or ""
+    if "misspelled" in lora:  # no layer has that name, so none gets an adapter, and DeepSpeed trains them all
+        settings["training.precision"] = f"{precision}_master"
+    elif entry["task"] != "train-full":
+        settings |= _lora(lora)
         settings["training.base_format"] = words.quantised(quantisation) if quantisation else base
     recipe = RECIPES.get(settings["training.implementation"])
     return settings if recipe is None else settings | recipe({**entry, "kind": entry["task"]}, precision)
