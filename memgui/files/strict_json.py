@@ -118,6 +118,10 @@ def shown(value: object, limit: int = 60) -> str:
     return printable(text, limit)
 
 
+class WrongType(FileFault):
+    """A value of another type than belongs in its place; ``null`` is a fault, but not this one."""
+
+
 class JsonObject:
     """One object of a parsed file, read by typed getters: the wrong type is refused, never coerced.
 
@@ -160,18 +164,15 @@ class JsonObject:
     def number(self, key: str, minimum: float = -MAX_INTEGER, maximum: float = MAX_INTEGER) -> float:
         """A finite number from ``minimum`` to ``maximum``, written with or without a point."""
         value = self._demand(key)
-        if (
-            not isinstance(value, int | float)
-            or isinstance(value, bool)
-            or math.isnan(value)
-            or not minimum <= value <= maximum
-        ):
+        right = isinstance(value, int | float) and not isinstance(value, bool)
+        if not isinstance(value, int | float) or not right or not minimum <= value <= maximum:  # NaN neither
             self._refuse(
                 self.at(key),
                 value,
                 QT_TRANSLATE_NOOP(
                     "messages", "{file}: {where} is {value}; a number from {low} to {high} is allowed."
                 ),
+                FileFault if right else WrongType,
                 low=minimum,
                 high=maximum,
             )
@@ -220,6 +221,7 @@ class JsonObject:
                 QT_TRANSLATE_NOOP(
                     "messages", "{file}: {where} is {value}; a list of at most {limit} values is allowed."
                 ),
+                FileFault if isinstance(value, list) else WrongType,
                 limit=limit,
             )
         return value
@@ -241,7 +243,7 @@ class JsonObject:
 
     def refuse(self, key: str, template: str, **args: str | int | float) -> NoReturn:
         """Raise a fault about ``key``; the template's ``{file}``, ``{where}``, ``{value}`` are filled in."""
-        self._refuse(self.at(key), self.value.get(key), template, **args)
+        self._refuse(self.at(key), self.value.get(key), template, FileFault, **args)
 
     def note_read(self, *keys: str) -> None:
         """Count ``keys`` as looked at: known to carry nothing for this program."""
@@ -275,13 +277,15 @@ class JsonObject:
         return ((f"{self.at(key)}[{index}]", value) for index, value in enumerate(self.array(key)))
 
     def _integer(self, where: str, value: object, minimum: int, maximum: int) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
+        right = isinstance(value, int) and not isinstance(value, bool)
+        if not isinstance(value, int) or not right or not minimum <= value <= maximum:
             self._refuse(
                 where,
                 value,
                 QT_TRANSLATE_NOOP(
                     "messages", "{file}: {where} is {value}; a whole number from {low} to {high} is allowed."
                 ),
+                FileFault if right else WrongType,
                 low=minimum,
                 high=maximum,
             )
@@ -305,8 +309,17 @@ class JsonObject:
             )
         return JsonObject(value, self.name, where, self._read)
 
-    def _refuse(self, where: str, value: object, template: str, **args: str | int | float) -> NoReturn:
-        raise FileFault(self.name, template, where, value=shown(value), **args)
+    def _refuse(
+        self,
+        where: str,
+        value: object,
+        template: str,
+        fault: type[FileFault] = WrongType,
+        **args: str | int | float,
+    ) -> NoReturn:
+        if value is None:
+            fault = FileFault
+        raise fault(self.name, template, where, value=shown(value), **args)
 
 
 def _refuse_number(name: str, data: bytes, word: str) -> NoReturn:

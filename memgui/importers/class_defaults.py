@@ -26,9 +26,15 @@ class ClassDefaults(msgspec.Struct, frozen=True):
     nullable: frozenset[str] = frozenset()
     lists: frozenset[str] = frozenset()
     names: dict[str, str] = {}
+    null_is_absent: bool = False
+    """Nobody here knows the class: what it does with ``null`` is not for us to refuse."""
+
+    def knows(self, key: str) -> bool:
+        """Whether the class has such a key."""
+        return key in self.defaults or key in self.nullable
 
     def may_be_null(self, key: str) -> bool:
-        """Whether the class lets ``key`` be ``null``; a key it does not know says nothing against it."""
+        """Whether the class lets ``key``, which it knows, be ``null``."""
         return key in self.nullable or self.defaults.get(key) is None
 
 

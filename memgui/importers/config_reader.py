@@ -36,12 +36,21 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Other names that configurations use for the same thing; the first one stated is taken."""
 
+NULL_IS_NONE: Final = frozenset(
+    (
+        *("num_key_value_heads", "head_dim", "sliding_window", "q_lora_rank", "n_shared_experts"),
+        *("layer_types", "mlp_layer_types", "mlp_only_layers"),
+    )
+)
+"""Keys under which ``null`` means the same to every author, also where no class of Transformers has them."""
+
 _LARGEST: Final = 10**9
 _NEEDED: Final = object()
 
 CLASS_DEFAULT: Final = QT_TRANSLATE_NOOP(
     "messages", "{key} is not stated; {value} is the default of {model_type} in {source}."
 )
+NULL: Final = QT_TRANSLATE_NOOP("messages", "{key} is null; it is taken as if it were not stated.")
 NOT_STATED: Final = QT_TRANSLATE_NOOP("messages", "{key} is not stated; {value} is assumed.")
 
 
@@ -89,8 +98,18 @@ class Config:
         self.derived = derived or {}
 
     def states(self, key: str, *synonyms: str) -> bool:
-        """Whether the file gives a value (not ``null``) under one of the names."""
-        return any(self.stated.value.get(name) is not None for name in self._names(key, synonyms))
+        """Whether the file gives a value under one of the names; ``null`` is none, where it may stand."""
+        given = [name for name in self._names(key, synonyms) if name in self.stated]
+        if any(self.stated.value[name] is not None for name in given):
+            return True
+        if given and not self._may_be_null(key, synonyms):
+            self.refuse(
+                given[0],
+                QT_TRANSLATE_NOOP(
+                    "messages", "{file}: {where} is {value}; a value of its own is needed there."
+                ),
+            )
+        return False
 
     def states_text(self, key: str) -> bool:
         """Whether the file gives a text under ``key``, where other files give a number."""
@@ -203,11 +222,13 @@ class Config:
             inner = JsonObject({}, self.stated.name, self.stated.at(key))
         elif key not in self.report.understood:
             self.report.understood.append(self.stated.at(key))
-        return Config(inner, model_type, self.report, behind or ClassDefaults())
+        behind = behind or ClassDefaults(null_is_absent=self.behind.null_is_absent)
+        return Config(inner, model_type, self.report, behind)
 
-    def with_report(self, report: Report) -> Config:
-        """The same object, booking into ``report``."""
-        return Config(self.stated, self.model_type, report, self.behind, self.derived)
+    def undescribed(self, report: Report) -> Config:
+        """The same object of a class that nobody here knows, booking into ``report``."""
+        behind = msgspec.structs.replace(self.behind, null_is_absent=True)
+        return Config(self.stated, self.model_type, report, behind, self.derived)
 
     def renamed(self, key: str, name: str) -> Config:
         """The same object, in which ``key`` stands under ``name`` if the file states that."""
@@ -217,7 +238,7 @@ class Config:
         return Config(self.stated, self.model_type, self.report, behind, self.derived)
 
     def with_default(self, key: str, value: int) -> Config:
-        """The same object, with ``value`` (which the caller worked out) where it does not state ``key``."""
+        """The same object, with ``value`` (which the caller worked out) where ``key`` is not stated or ``null``."""
         return Config(self.stated, self.model_type, self.report, self.behind, {**self.derived, key: value})
 
     def refuse(self, key: str, template: str, **args: str | int | float) -> NoReturn:
@@ -238,6 +259,9 @@ class Config:
                 path = self.stated.at(name)
                 if path not in self.report.understood:
                     self.report.understood.append(path)
+                if self.stated.value[name] is None and key in self.derived:
+                    self.stated.note_read(name)
+                    return None
                 return name
         return None
 
@@ -265,7 +289,17 @@ class Config:
         return default
 
     def _may_be_null(self, key: str, synonyms: tuple[str, ...]) -> bool:
-        return all(self.behind.may_be_null(name) for name in self._names(key, synonyms))
+        """Whether ``null`` is no wrong value: the class says so, or every author means "none" by it."""
+        names = self._names(key, synonyms)
+        known = [name for name in names if self.behind.knows(name)]
+        if known:
+            return all(map(self.behind.may_be_null, known))
+        if key in NULL_IS_NONE:
+            return True
+        stated = next((name for name in names if name in self.stated), None)
+        if self.behind.null_is_absent and stated is not None and self.stated.value[stated] is None:
+            self.report.assume(NULL, key=self.stated.at(stated))
+        return self.behind.null_is_absent
 
     def _range(self, key: str) -> tuple[int, int]:
         row = BY_PATH.get(f"model.{key}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from memgui.files.bounded import FileFault
+from memgui.files.strict_json import WrongType
 from memgui.importers.config_reader import Config, Report
 from memgui.importers.families import FAMILIES, Fields
 from memgui.spec.messages import QT_TRANSLATE_NOOP
@@ -17,13 +18,15 @@ HEAD_SIZE = 64
 def read_as_nearest(config: Config) -> Fields:
     """The fields of the first structure, nearest first, for which the file states enough.
 
-    That it is another family's structure is booked as an assumption.  A wrong value where every
-    structure reads one is refused as ever.
+    That it is another family's structure is booked as an assumption.  A value of the wrong type is refused
+    as ever; any other fault only says that this is not the structure, unless it is the last.
     """
-    for name in _candidates(config):
+    for name in _candidates(config.undescribed(Report())):
         report = Report()
         try:
-            fields = FAMILIES[name](_complete(config.with_report(report)))
+            fields = FAMILIES[name](_complete(config.undescribed(report)))
+        except WrongType:
+            raise
         except FileFault:
             if name == "llama":
                 raise

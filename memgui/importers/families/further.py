@@ -181,7 +181,7 @@ def nemotron_nas(c: Config) -> Fields:
     if narrow:
         _unequal(c, "attention left out, feed-forward width")
     return {
-        **llama(c),
+        **llama(c.with_default("intermediate_size", widest)),  # null in the file: each block has its own
         "intermediate_size": widest,
         "num_key_value_heads": max(heads // sizes.pop(), 1),
         **mixers(["full_attention" if group else "none" for group in groups]),

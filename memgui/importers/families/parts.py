@@ -201,7 +201,14 @@ def window_by_layers(c: Config, layers: int, period: int) -> Fields:
     window = window_size(c)
     stated = stated_layers(c, "layer_types", layers)
     if c.states_text("sliding_window_pattern"):
-        letters = c.text("sliding_window_pattern") or "G"
+        letters = c.text("sliding_window_pattern")
+        if not letters or set(letters) - set("LG"):
+            c.refuse(
+                "sliding_window_pattern",
+                QT_TRANSLATE_NOOP(
+                    "messages", "{file}: {where} is {value}; a number or a pattern of L and G is allowed."
+                ),
+            )
         full_ones = [letters[i % len(letters)] == "G" for i in range(layers)]
     else:
         full_ones = every(c.count_or_none("sliding_window_pattern") or period, layers)

@@ -158,7 +158,7 @@ def mistral3(s: Source) -> list[Tower]:
     if s.file.value.get("model_type") == "ministral3" and "vision_config" not in s.file:
         return []
     t, outer = Tower("vision"), s.outer()
-    stated = isinstance(s.file.value.get("vision_config"), dict)
+    stated = s.file.child_or_none("vision_config", null=True) is not None
     width = pixtral_vit(t, s.config("vision_config", "pixtral") if stated else s.named(PIXTRAL_14, "pixtral"))
     bias = outer.flag("multimodal_projector_bias", default=False)
     t.norm("projector.norm", width, bias=False)
@@ -234,7 +234,7 @@ def gemma4(s: Source) -> list[Tower]:
     t.norm("norm", width, bias=False, count=4 * layers)
     t.linear("projector", width, s.width, bias=False)
     found.append(t)
-    if isinstance(s.file.value.get("audio_config"), dict):
+    if s.file.child_or_none("audio_config", null=True) is not None:
         found.append(gemma4_audio(s))
     return found
 
