@@ -19,6 +19,9 @@ from memgui.spec.scenario import Lora, Scenario, Training
 WIDTHS = {"fp32": 4, "bf16": 2, "fp16": 2}
 """Bytes per element of the formats that PyTorch computes in."""
 
+WIDE = {"fp32": 4, "tf32": 4, "fp64": 8}
+"""Those of the formats in which models are served that are wider than 16 bits."""
+
 
 ADAPTERS = ("lora", "ia3", "prompt")
 """Methods that train something beside a frozen base."""
@@ -246,10 +249,10 @@ def options(scenario: Scenario) -> Options:
     inference = scenario.inference
     ahead = inference.engine == "gpt-fast"
     old = not ahead and inference.transformers_version == "4.35"
-    base, nested = BITSANDBYTES.get(inference.weight_format, ("", False))
+    base, nested = BITSANDBYTES.get(inference.weight_format.removesuffix("_block128"), ("", False))
     return Options(
         training=False,
-        width=4 if inference.weight_format == "fp32" else 2,
+        width=WIDE.get(inference.weight_format, 2),
         autocast=0,
         attention="sdpa" if ahead else inference.attention if model.sdpa else "eager",
         backend="math" if ahead else "auto",

@@ -57,6 +57,7 @@ def _schemes() -> Iterator[WeightScheme]:
         yield WeightScheme(plain, plain, base=plain, engines=everywhere)
     yield WeightScheme(AS_IN_FILE, QT_TRANSLATE_NOOP("fields", "as in the file"), base="", engines=())
     eight = QT_TRANSLATE_NOOP("fields", "8 bits")
+    six = QT_TRANSLATE_NOOP("fields", "6 bits")
     four = QT_TRANSLATE_NOOP("fields", "4 bits")
     for name, note in (
         ("fp8_per_tensor", eight),
@@ -64,14 +65,18 @@ def _schemes() -> Iterator[WeightScheme]:
         ("fp8_per_channel", eight),
         ("fp8_block_128x128", eight),
         ("mxfp8_e4m3", eight),
-        ("mxfp6_e2m3", QT_TRANSLATE_NOOP("fields", "6 bits")),
+        ("mxfp8_e5m2", eight),
+        ("mxint8", eight),
+        ("mxfp6_e2m3", six),
+        ("mxfp6_e3m2", six),
         ("nvfp4", four),
     ):
         yield WeightScheme(name, WEIGHT_FORMATS[name].label, note, name)
     yield WeightScheme("mxfp4", "MXFP4", QT_TRANSLATE_NOOP("fields", "experts"), "mxfp4", parts=("experts",))
     yield WeightScheme("int8", "LLM.int8()", "bitsandbytes", "llm_int8")
-    for name in ("nf4", "nf4_dq", "fp4", "fp4_dq"):
-        yield WeightScheme(name, WEIGHT_FORMATS[name].label, "bitsandbytes", name)
+    for kind in ("nf4", "nf4_dq", "fp4", "fp4_dq"):
+        for name in (kind, f"{kind}_block128"):
+            yield WeightScheme(name, WEIGHT_FORMATS[name].label, "bitsandbytes", name)
     for start, engines in (
         ("gptq_", (*_HF, *_VLLM)),
         ("awq_", (*_HF, *_VLLM)),
@@ -92,9 +97,20 @@ def _schemes() -> Iterator[WeightScheme]:
             yield WeightScheme(name, stored.label, linear=name, head="exl2_6.0bpw", engines=("exllama",))
         if name.startswith("exl3_"):
             yield WeightScheme(name, stored.label, linear=name, head="exl3_6bit", engines=("exllama",))
+    alone = QT_TRANSLATE_NOOP("fields", "numbers alone, no scales")
+    for name in NUMBERS:
+        yield WeightScheme(name, WEIGHT_FORMATS[name].label, alone, name, engines=())
+    for name in WIDE:
+        yield WeightScheme(name, WEIGHT_FORMATS[name].label, base=name, engines=())
     for name, base in MIXES.items():
         yield WeightScheme(name, name.upper(), "GGUF", f"ggml_{base}", "fp32", mix=name, engines=_GGUF)
 
+
+NUMBERS = ("fp8_e4m3", "fp8_e5m2", "int4", "fp4_e2m1", "int2", "ternary_b1.58")
+"""Number formats that no engine loads without scales: what linear layers would take at least."""
+
+WIDE = ("tf32", "fp64")
+"""Formats that nothing is served in by itself."""
 
 MIXES = {
     "q8_0": "q8_0",
