@@ -65,6 +65,13 @@ class Report:
         """Book an assumption, once; texts of the file are escaped and cut."""
         shown_args = {name: printable(arg) if isinstance(arg, str) else arg for name, arg in args.items()}
         message = Message(template, shown_args)
+        if template in (CLASS_DEFAULT, NOT_STATED):  # a description may think better of what it builds on
+            key = shown_args["key"]
+            self.assumed = [
+                one
+                for one in self.assumed
+                if one.template not in (CLASS_DEFAULT, NOT_STATED) or one.args["key"] != key
+            ]
         if message not in self.assumed:
             self.assumed.append(message)
 
@@ -238,7 +245,7 @@ class Config:
         return Config(self.stated, self.model_type, self.report, behind, self.derived)
 
     def with_default(self, key: str, value: int) -> Config:
-        """The same object, with ``value`` (which the caller worked out) where ``key`` is not stated or ``null``."""
+        """The same object, with ``value`` (the caller worked it out) for a ``key`` not stated or ``null``."""
         return Config(self.stated, self.model_type, self.report, self.behind, {**self.derived, key: value})
 
     def refuse(self, key: str, template: str, **args: str | int | float) -> NoReturn:

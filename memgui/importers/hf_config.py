@@ -101,6 +101,7 @@ def _imported(file: JsonObject, name: str) -> Imported:
     if body is file or not config.known:
         _require_size(config)
     fields = describe(config) if describe is not None else read_as_nearest(config)
+    _tell_further_layers(config)
     beside = (*fields.get("other_weights", ()), *read_towers(file, fields, report))
     fields = {**fields, "other_weights": beside} if beside else fields
     dtype = file.string_or_none("torch_dtype", null=True) or file.string_or_none("dtype", null=True)
@@ -129,6 +130,29 @@ def _states_size(stated: JsonObject) -> bool:
     return any(
         name in stated for key in ("hidden_size", "num_hidden_layers") for name in (key, *SYNONYMS[key])
     )
+
+
+FURTHER: Final = (
+    *("num_nextn_predict_layers", "num_mtp_layers", "num_mtp_modules"),
+    *("mtp_num_hidden_layers", "mtp_transformer_layers"),
+)
+"""Under which names files say how many layers there are that predict further tokens."""
+
+
+def _tell_further_layers(config: Config) -> None:
+    """Checkpoints hold these layers; a model that runs token by token or trains does not have them."""
+    for key in FURTHER:
+        number = config.stated.integer_or_none(key, 0, 1_000, null=True)
+        if number:
+            config.assume(
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "{key} is {count}: what predicts further tokens is in the checkpoint and not counted, as "
+                    "Transformers leaves it out.",
+                ),
+                key=config.stated.at(key),
+                count=number,
+            )
 
 
 def _require_size(config: Config) -> None:

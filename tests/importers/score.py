@@ -84,16 +84,32 @@ def _reason(more: int, m: ModelSpec, config: dict[str, Any], row: dict[str, Any]
         ) / m.num_hidden_layers
         if more <= 1.25 * further * one + 3 * m.hidden_size**2 * further + m.vocab_size * m.hidden_size * 2:
             return f"the checkpoint has {further} layers that predict further tokens"
-    if "quantization_config" in config or "quantization" in config or row.get("quant"):
-        return "the published count is of packed elements and scales"
-    if row["kind"] != "verbatim":
-        return f"the file is {row['kind']}, the published count is of the whole checkpoint"
-    if (
-        any(isinstance(config.get(key), dict) for key in ("vision_config", "audio_config"))
-        and not m.other_weights
-    ):
+    if more < 0 and ("quantization_config" in config or "quantization" in config or row.get("quant")):
+        return "the published count is of packed elements"
+    towers = any(isinstance(config.get(key), dict) for key in ("vision_config", "audio_config"))
+    towers = towers and not {"vision", "audio"} & set(count(m))
+    gates = _gates(m, text)
+    if gates and 0 < more - gates < LARGEST_TOWER:
+        return f"gates of full rank ({gates:,}), the tower and attention residuals are not described"
+    if towers and 0 < more < LARGEST_TOWER:
         return "the towers of this checkpoint's own code are not described"
     return ""
+
+
+LARGEST_TOWER = 1_100_000_000
+"""Gemma 3n's MobileNet and its encoder of sound come to 1.0 billion; towers of images alone to less."""
+
+
+def _gates(m: ModelSpec, text: dict[str, Any]) -> int:
+    """What Kimi-K3's gates have beyond Kimi-Linear's: matrices of full rank, also behind latent attention."""
+    linear = text.get("linear_attn_config") or {}
+    wide = m.linear_num_value_heads * m.linear_value_head_dim
+    full = m.hidden_size * wide
+    low_rank = m.linear_value_head_dim * (m.hidden_size + wide)
+    kinds = [pattern_at(m.layer_types, i, "full_attention") for i in range(m.num_hidden_layers)]
+    recurrent = (full - low_rank) * kinds.count("kda") if linear.get("use_full_rank_gate") else 0
+    latent = m.hidden_size * m.num_attention_heads * m.v_head_dim if text.get("mla_use_output_gate") else 0
+    return recurrent + latent * kinds.count("full_attention")
 
 
 def coverage() -> tuple[list[str], list[str], list[str]]:

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from memgui.files.bounded import FileFault
+from memgui.importers.config_reader import CLASS_DEFAULT, NOT_STATED
 from memgui.importers.families import FAMILIES
 from memgui.importers.hf_config import import_config, model_from_config
 from memgui.spec import ModelSpec, Scenario, Training
@@ -114,6 +115,24 @@ def test_stated_values_are_understood_and_absent_ones_assumed() -> None:
     assert any(
         text.startswith("tie_word_embeddings is not stated; false is the default of llama") for text in texts
     )
+
+
+def test_layers_that_predict_further_tokens_are_told() -> None:
+    for key in ("num_nextn_predict_layers", "num_mtp_modules"):
+        found = import_config({**LLAMA, key: 2})
+        assert found.model == import_config(LLAMA).model
+        assert any(message.text.startswith(f"{key} is 2: what predicts further") for message in found.assumed)
+        assert not any("further" in message.text for message in import_config({**LLAMA, key: 0}).assumed)
+        with pytest.raises(FileFault, match=f'{key} is "2"; a whole number'):
+            import_config({**LLAMA, key: "2"})
+
+
+def test_one_thing_is_assumed_of_a_key() -> None:
+    for model_type in FAMILIES:
+        with contextlib.suppress(FileFault):
+            found = import_config({**LLAMA, "model_type": model_type})
+            keys = [one.args["key"] for one in found.assumed if one.template in (CLASS_DEFAULT, NOT_STATED)]
+            assert len(keys) == len(set(keys)), model_type
 
 
 def test_class_defaults_differ_by_model_type() -> None:

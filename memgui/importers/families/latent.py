@@ -7,7 +7,6 @@ from memgui.importers.families.experts import by_sigmoids, first_dense
 from memgui.importers.families.llama import llama
 from memgui.importers.families.parts import experts, mixers, rhythm, shared_experts, stated_layers
 from memgui.importers.families.registry import Fields, family
-from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 INDEXERS = {"full": "indexed_attention", "shared": "shared_indexed_attention"}
 
@@ -48,19 +47,8 @@ def deepseek_v2(c: Config) -> Fields:
 @family("deepseek_v3", "kimi_k2")
 def deepseek_v3(c: Config) -> Fields:
     """DeepSeek-V2 with a balance in the router that is a buffer."""
-    _leave_out_further_tokens(c)
     pairs = c.flag("rope_interleave", default=True)
     return {**deepseek_v2(c), **by_sigmoids(c), "rotary_style": "pairs_quarters" if pairs else "half"}
-
-
-def _leave_out_further_tokens(c: Config) -> None:
-    if c.count("num_nextn_predict_layers", "num_mtp_layers", default=0):
-        c.assume(
-            QT_TRANSLATE_NOOP(
-                "messages",
-                "The layers that predict further tokens are left out, as Transformers leaves them out.",
-            )
-        )
 
 
 @family("deepseek_v32", "glm_moe_dsa")
@@ -101,6 +89,11 @@ def deepseek(c: Config) -> Fields:
     }
 
 
+def _either(inner: Config, key: str, outer: Config, other: str, default: int) -> int:
+    """A number of the inner object; where it states none, the outer one's under another name."""
+    return inner.count(key) if key in inner.stated else outer.count(other, default=default)
+
+
 @family("kimi_linear")
 def kimi_linear(c: Config) -> Fields:
     """Kimi delta attention, with DeepSeek's latent attention without rotation once in a period."""
@@ -109,9 +102,9 @@ def kimi_linear(c: Config) -> Fields:
     linear = c.within("linear_attn_config")
     full = {i - 1 for i in linear.counts("full_attn_layers")}
     linear.counts("kda_layers")
-    heads = linear.count("num_heads", default=c.count("linear_num_heads", default=32))
-    width = linear.count("head_dim", default=c.count("linear_head_dim", default=128))
-    window = linear.count("short_conv_kernel_size", default=c.count("linear_conv_kernel_dim", default=4))
+    heads = _either(linear, "num_heads", c, "linear_num_heads", 32)
+    width = _either(linear, "head_dim", c, "linear_head_dim", 128)
+    window = _either(linear, "short_conv_kernel_size", c, "linear_conv_kernel_dim", 4)
     kinds = [
         "full_attention" if i in full or (not full and i and not i % 4) else "kda" for i in range(layers)
     ]
