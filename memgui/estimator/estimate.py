@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 
 import msgspec
@@ -39,6 +40,7 @@ from memgui.estimator.result import (
     Verdict,
 )
 from memgui.estimator.run import Found, Run
+from memgui.estimator.simulation import simulated
 from memgui.estimator.stages import is_spread, narrowed, placed, rank_of, require_spreadable
 from memgui.estimator.training import TrainingRun
 from memgui.estimator.training_ranks import is_split, stage_runs
@@ -287,6 +289,7 @@ class Assembly:
                     "Reserved by PyTorch but of no use to the next tensor; known as a range only.",
                 ),
                 loose,
+                self._played,
             ),
             _stated(
                 "context",
@@ -298,6 +301,20 @@ class Assembly:
             ),
         )
         return Node("overhead", COMPONENTS["overhead"], 0, (*parts, *self._unpacked()))
+
+    def _played(self) -> Iterator[Message]:
+        """What the allocator makes of a run that one device holds."""
+        run = self.run
+        if isinstance(run, TrainingRun) and self.scenario.device.count == 1:
+            counters = simulated(run, self.chip)
+            yield Message(
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "Played tensor by tensor on PyTorch's allocator, the run allocates {allocated} bytes and "
+                    "reserves {reserved}.",
+                ),
+                {"allocated": counters.allocated, "reserved": counters.reserved},
+            )
 
     def _unpacked(self) -> tuple[Node, ...]:
         if not self.scratch:
@@ -315,8 +332,16 @@ class Assembly:
         )
 
 
-def _stated(key: str, label: str, size: int, source: str, text: str, known: Range | None = None) -> Node:
-    """A part that is stated, not derived from symbols; ``known`` is its range."""
+def _stated(
+    key: str,
+    label: str,
+    size: int,
+    source: str,
+    text: str,
+    known: Range | None = None,
+    further: Callable[[], Iterable[Message]] = tuple,
+) -> Node:
+    """A part that is stated, not derived from symbols; ``known`` is its range, ``further`` says more."""
     said: tuple[Message, ...] = ()
     if known is not None:
         said = (
@@ -328,6 +353,6 @@ def _stated(key: str, label: str, size: int, source: str, text: str, known: Rang
 
     def derive(node: Node) -> Derivation:
         symbols: dict[str, Symbol] = {}
-        return Derivation(str(node.bytes), symbols, source, text, said)
+        return Derivation(str(node.bytes), symbols, source, text, (*said, *further()))
 
     return Node(key, label, size, (), derive)

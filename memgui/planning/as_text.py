@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from memgui.estimator.result import Estimate, Node
+from memgui.estimator.settled import settled
 from memgui.planning.solve import Bound, Solution
 from memgui.spec.messages import Issue, Message
 
@@ -34,9 +35,21 @@ def as_lines(estimate: Estimate) -> str:
         "",
         f"Peak at: {estimate.peak_moment.label.text}",
         f"Range: {gib(estimate.low_bytes)} to {gib(estimate.high_bytes)}",
+        *_played(estimate),
         f"Stands for: {estimate.version}",
     ]
     return "\n".join(lines)
+
+
+def _played(estimate: Estimate) -> Iterator[str]:
+    """What PyTorch's allocator makes of a run that can be played on it."""
+    found = settled(estimate)
+    if found is not estimate:
+        yield (
+            f"Played on PyTorch's allocator: {gib(found.allocated_bytes)} allocated, "
+            f"{gib(found.reserved_bytes)} reserved, "
+            f"process {gib(found.low_bytes)} to {gib(found.high_bytes)}"
+        )
 
 
 def as_markdown(estimate: Estimate, issues: Iterable[Issue] = (), assumptions: Iterable[Message] = ()) -> str:
@@ -59,6 +72,7 @@ def as_markdown(estimate: Estimate, issues: Iterable[Issue] = (), assumptions: I
         "",
         f"Peak at: {estimate.peak_moment.label.text}. "
         f"Range: {gib(estimate.low_bytes)} to {gib(estimate.high_bytes)}. Stands for: {estimate.version}.",
+        *(f"{line}." for line in _played(estimate)),
     ]
     lines += [f"- {issue.severity}: {issue.text}" for issue in issues]
     lines += [f"- {message.text}" for message in (*assumptions, *estimate.assumptions)]
