@@ -12,6 +12,7 @@ from memgui.estimator.modules.attention import attention
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.delta import gated_delta_net
 from memgui.estimator.modules.disentangled import disentangled_attention
+from memgui.estimator.modules.kda import kimi_delta_attention
 from memgui.estimator.modules.latent import latent_attention
 from memgui.estimator.modules.lightning import lightning_attention
 from memgui.estimator.modules.mamba import mamba
@@ -96,6 +97,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
     "mamba": ("Mamba", mamba),
     "mamba2": ("Mamba-2", mamba2),
     "gated_delta_net": (QT_TRANSLATE_NOOP("estimator", "gated delta net"), gated_delta_net),
+    "kda": (QT_TRANSLATE_NOOP("estimator", "Kimi delta attention"), kimi_delta_attention),
     "lightning_attention": (QT_TRANSLATE_NOOP("estimator", "lightning attention"), lightning_attention),
     "rg_lru": (QT_TRANSLATE_NOOP("estimator", "gated linear recurrence"), rg_lru),
     "short_conv": (QT_TRANSLATE_NOOP("estimator", "short convolution"), short_conv),

@@ -74,6 +74,12 @@ def gelu_new(t: Tape, x: Tensor) -> Tensor:
     return y
 
 
+def quick_gelu(t: Tape, x: Tensor) -> Tensor:
+    """CLIP's GELU, written out in Python: ``x * sigmoid(1.702 * x)``."""
+    opened = op.pointwise(t, "sigmoid", op.scale(t, x), "sigmoid", saves="output")
+    return op.mul(t, x, opened, "activated", x.dims)
+
+
 def bloom_gelu(t: Tape, x: Tensor) -> Tensor:
     """BLOOM's GELU, a function of its own: keeps its input, and works with five tensors of that size."""
     out = t.tensor("activated", x.dims, x.width, x.grad)
@@ -87,6 +93,7 @@ ACTIVATIONS: dict[str, Callable[[Tape, Tensor], Tensor]] = {
     "gelu": gelu,
     "gelu_pytorch_tanh": gelu,
     "gelu_new": gelu_new,
+    "quick_gelu": quick_gelu,
     "bloom_gelu": bloom_gelu,
     "relu": relu,
     "relu2": relu_squared,

@@ -8,6 +8,9 @@ from memgui.importers.families.llama import llama
 from memgui.importers.families.parts import experts, mixers, rhythm, shared_experts, stated_layers
 from memgui.importers.families.registry import Fields, family
 
+KIMI = {"full_attention": "full_attention", "linear_attention": "kda"}
+KDA_CHUNK = 64
+"""Tokens that Transformers' Kimi delta attention solves for together."""
 INDEXERS = {"full": "indexed_attention", "shared": "shared_indexed_attention"}
 
 
@@ -105,17 +108,20 @@ def kimi_linear(c: Config) -> Fields:
     heads = _either(linear, "num_heads", c, "linear_num_heads", 32)
     width = _either(linear, "head_dim", c, "linear_head_dim", 128)
     window = _either(linear, "short_conv_kernel_size", c, "linear_conv_kernel_dim", 4)
-    kinds = [
+    computed = [
         "full_attention" if i in full or (not full and i and not i % 4) else "kda" for i in range(layers)
     ]
+    dense = stated_layers(c, "mlp_layer_types", layers, kinds={"dense": "dense", "sparse": "sparse"})
     return {
         **fields,
-        **mixers(kinds),
+        **mixers(stated_layers(c, "layer_types", layers, kinds=KIMI) or computed),
+        **({"mlp_layer_types": rhythm(dense)} if dense else {}),
         "position_embedding": "none",
         "linear_num_key_heads": heads,
         "linear_num_value_heads": heads,
         "linear_key_head_dim": width,
         "linear_value_head_dim": width,
         "linear_conv_kernel_dim": window,
+        "linear_chunk_size": KDA_CHUNK,
         "moe_latent_size": c.count("routed_expert_hidden_size", default=0),
     }
