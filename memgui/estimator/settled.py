@@ -27,6 +27,9 @@ The order of what lives for a moment inside an operator is known as far as Pytho
 every tensor freed one allocation later the same runs reserve up to a tenth more, seldom less.
 """
 
+MOST_LAYERS: Final = 512
+"""Layers of a model that is played: twice what real ones have; a stranger's file may state 100,000."""
+
 SIMULATION_SOURCE: Final = QT_TRANSLATE_NOOP(
     "sources",
     "The run played on PyTorch's caching allocator (its rules, and reserved memory measured on a Tesla T4)",
@@ -52,6 +55,8 @@ def settled(estimate: Estimate) -> Estimate:
 def _run(scenario: Scenario) -> TrainingRun | None:
     """The run, where one device holds all of it and PyTorch's allocator gives out all that it holds."""
     if scenario.task != "training" or scenario.device.count > 1:
+        return None
+    if scenario.model.num_hidden_layers + scenario.model.num_encoder_layers > MOST_LAYERS:
         return None
     run = run_of(scenario)
     return run if isinstance(run, TrainingRun) else None

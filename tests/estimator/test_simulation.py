@@ -183,3 +183,12 @@ def test_freed_neighbours_join_and_the_smallest_that_fits_is_taken() -> None:
     assert allocator.reserved == 60 * MIB
     assert allocator.take(40 * MIB).size == 40 * MIB
     assert allocator.reserved == 60 * MIB
+
+
+def test_what_no_model_is_as_deep_as_is_not_played() -> None:
+    """A stranger's file may state a hundred thousand layers; that took minutes."""
+    found = replace(Scenario(model=CATALOG.models[0].model), "model.num_hidden_layers", 100_000)
+    found = replace(replace(found, "model.layer_types", ()), "model.mlp_layer_types", ())
+    quick = estimate(found)
+    assert settled(quick) is quick
+    assert simulation(found) is None
