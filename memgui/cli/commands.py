@@ -12,13 +12,14 @@ import difflib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, NoReturn, TextIO
 
 from memgui import __version__
 from memgui.catalog import Catalog, UnknownName
 from memgui.estimator import estimate
+from memgui.estimator.result import Estimate
 from memgui.files.bounded import FileFault, printable
 from memgui.planning.as_json import estimate_object, field_objects, solution_object
 from memgui.planning.as_text import (
@@ -32,7 +33,11 @@ from memgui.planning.as_text import (
 )
 from memgui.planning.display import is_missing, no_display, no_qt
 from memgui.planning.opening import Opened, opened, starting_scenario, with_device
+from memgui.planning.served import found as in_words
+from memgui.planning.served import told
+from memgui.planning.serving import limits
 from memgui.planning.solve import solve
+from memgui.planning.words import English
 from memgui.spec import QT_TRANSLATE_NOOP, ImportReport, Issue, Message, Scenario, ScenarioError, replace
 from memgui.spec.fields import BY_PATH
 from memgui.spec.validate import validate
@@ -77,8 +82,19 @@ def _estimate(arguments: Sequence[str]) -> int:
     elif options.form == "csv":
         _print(as_csv(found))
     else:
-        _print("\n".join((as_lines(found), *_notes(issues, assumed))))
+        _print("\n".join((as_lines(found), *_answers(found), *_notes(issues, assumed))))
     return 0
+
+
+def _answers(found: Estimate) -> Iterator[str]:
+    """What is asked of a set-up that serves: room left, tokens, phases, how far it goes."""
+    said = told(found)
+    far = limits(found.scenario) if said else None
+    if far is not None:
+        said += in_words(found, far)
+    words = English()
+    if said:
+        yield from ("", *(one.text(words) for one in said))
 
 
 def _solve(arguments: Sequence[str]) -> int:

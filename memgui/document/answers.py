@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from memgui.planning.compare import Column
     from memgui.planning.ladder import Rung
     from memgui.planning.reach import Reach
+    from memgui.planning.serving import Limits
     from memgui.planning.ways import Ways
 
 
 class Answers(QObject):
     """What is known of the open scenario beyond its estimate.  The quick questions are put first.
 
-    ``ladder`` answers with its rungs, ``reach`` with how far the set-up goes, ``ways`` with the ways to fit,
-    ``methods`` and ``devices`` with columns to compare, the present one first.
+    ``ladder`` answers with its rungs, ``reach`` with how far the set-up goes, ``serving`` with the same of
+    one that serves, ``ways`` with the ways to fit, ``methods`` and ``devices`` with columns to compare,
+    the present one first.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Answers(QObject):
         self._catalog = catalog
         self.ladder = Question("ladder", self._ladder, document, jobs, rest_ms, self)
         self.reach = Question("reach", self._reach, document, jobs, rest_ms, self)
+        self.serving = Question("serving", self._serving, document, jobs, rest_ms, self)
         self.methods = Question("methods", self._methods, document, jobs, rest_ms, self)
         self.devices = Question("devices", self._devices, document, jobs, rest_ms, self)
         self.ways = Question("ways", self._ways, document, jobs, rest_ms, self)
@@ -56,6 +59,11 @@ class Answers(QObject):
 
         entries = of_a_sort(self._catalog.devices, scenario)
         return reach(scenario, [entry.device() for entry in entries], ask)
+
+    def _serving(self, scenario: Scenario, ask: Asker) -> Limits | None:
+        from memgui.planning.serving import limits
+
+        return limits(scenario, ask)
 
     def _methods(self, scenario: Scenario, ask: Asker) -> tuple[Column, ...]:
         from memgui.planning.compare import by_method

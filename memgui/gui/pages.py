@@ -45,7 +45,7 @@ class Pages:
     def _why(self, parent: QWidget) -> QWidget:
         from memgui.gui.why.page import WhyPage
 
-        return WhyPage(self._context.selection, self._context.view, parent)
+        return WhyPage(self._context.selection, self._context.view, parent, self._answers.serving)
 
     def _what_if(self, parent: QWidget) -> QWidget:
         from memgui.gui.whatif.page import WhatIfPage

@@ -1,12 +1,15 @@
-"""What people ask of a set-up that serves: the best weights that fit, the peaks of prompt and decoding."""
+"""What people ask of a set-up that serves and has to be looked for: how far it goes, the best weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memgui.estimator.result import Estimate
 from memgui.planning.ask import Answer, Asker, surely_fits
 from memgui.planning.changes import Change, apply
+from memgui.planning.ladder import length_path
+from memgui.planning.reach import batch_path
+from memgui.planning.served import length
+from memgui.planning.solve import solve
 from memgui.planning.ways.costs import bits_of
 from memgui.planning.ways.rules import other_choices
 from memgui.spec import Scenario
@@ -41,10 +44,28 @@ def best_weight_format(scenario: Scenario, ask: Asker | None = None) -> Format |
     return None
 
 
-def phase_peaks(estimate: Estimate) -> dict[str, int]:
-    """The most bytes of each phase of the timeline (``forward``, ``backward``, ``prefill``, …)."""
-    peaks: dict[str, int] = {}
-    for moment in estimate.timeline:
-        phase = moment.phase.partition(".")[0]
-        peaks[phase] = max(peaks.get(phase, 0), moment.bytes)
-    return peaks
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a set-up that serves goes, all else as it is.
+
+    ``context`` is tokens of each sequence, generated ones included; ``sequences`` how many of the
+    present length.  ``None`` where not even the least fits, or no format.
+    """
+
+    context: int | None
+    sequences: int | None
+    format: Format | None
+
+
+def limits(scenario: Scenario, ask: Asker | None = None) -> Limits | None:
+    """The limits of a scenario that serves; nothing in training."""
+    if scenario.task != "inference" or not scenario.model.is_decoder:
+        return None
+    ask = Asker() if ask is None else ask
+    prompt = solve(scenario, length_path(scenario), ask).largest
+    longest = scenario.model.max_position_embeddings
+    context = None if prompt is None else prompt + scenario.inference.generated_tokens
+    if context is not None and longest:
+        context = min(context, max(longest, length(scenario)))
+    sequences = solve(scenario, batch_path(scenario), ask).largest
+    return Limits(context, sequences, best_weight_format(scenario, ask))

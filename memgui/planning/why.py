@@ -14,6 +14,7 @@ from memgui.estimator.methods import omissions
 from memgui.estimator.result import Estimate, Node, Symbol
 from memgui.planning.concepts import concept, in_other_words
 from memgui.planning.formula import Kind, Token, operator_text, tokens_of
+from memgui.planning.served import told
 from memgui.planning.words import Said, Words
 from memgui.spec.import_report import NO_REPORT, ImportReport
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
@@ -56,6 +57,8 @@ class Explanation:
     """The same bytes in other words: labels and sizes."""
     report: ImportReport = NO_REPORT
     """Of the whole and of the weights: what became of the file that the model was read from."""
+    answers: tuple[Said, ...] = ()
+    """Of the whole, where it serves: what is left, how far it goes."""
 
     @property
     def symbols(self) -> dict[str, Symbol]:
@@ -64,11 +67,15 @@ class Explanation:
 
 
 def explain(
-    estimate: Estimate, path: tuple[str, ...], report: ImportReport = NO_REPORT
+    estimate: Estimate,
+    path: tuple[str, ...],
+    report: ImportReport = NO_REPORT,
+    answers: tuple[Said, ...] = (),
 ) -> Explanation | None:
     """The explanation of the node at ``path``; ``None`` where this estimate has no such node.
 
-    ``report`` is of the file that the model was read from.
+    ``report`` is of the file that the model was read from; ``answers`` are told of the whole beside
+    what the estimate says by itself.
     """
     nodes = _nodes_on(estimate, path)
     if nodes is None:
@@ -93,6 +100,7 @@ def explain(
             left_out,
             parts,
             report=report,
+            answers=(*told(estimate), *answers),
         )
     node = nodes[-1]
     derivation = node.derivation
@@ -272,6 +280,15 @@ def _report_blocks(explanation: Explanation, words: Words) -> list[list[str]]:
     ]
 
 
+_SERVING = QT_TRANSLATE_NOOP("why", "Serving:")
+
+
+def _answered(explanation: Explanation, words: Words) -> list[str]:
+    if not explanation.answers:
+        return []
+    return [words.translate("why", _SERVING), "", *(f"- {one.text(words)}" for one in explanation.answers)]
+
+
 def as_text(explanation: Explanation, words: Words) -> str:
     """The explanation as plain lines."""
     title = PATH.join(names_of(explanation, words))
@@ -284,6 +301,7 @@ def as_text(explanation: Explanation, words: Words) -> str:
             for part in explanation.parts
         ],
         [f"{label.text(words)}  {words.size(size)}" for label, size in explanation.equivalents],
+        _answered(explanation, words),
         _listed(_LEFT_OUT, explanation.left_out, words),
         _listed(_ASSUMED, explanation.assumptions, words),
         *_report_blocks(explanation, words),
@@ -309,6 +327,7 @@ def as_markdown(explanation: Explanation, words: Words) -> str:
         [f"- {line}" for line in _legend_lines(explanation, words)],
         parts,
         [f"- {label.text(words)}: {words.size(size)}" for label, size in explanation.equivalents],
+        _answered(explanation, words),
         _listed(_LEFT_OUT, explanation.left_out, words),
         _listed(_ASSUMED, explanation.assumptions, words),
         *_report_blocks(explanation, words),

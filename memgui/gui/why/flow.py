@@ -276,6 +276,7 @@ def broken(text: str, font: QFont, width: float) -> list[str]:
 
 _LEFT_OUT = QT_TRANSLATE_NOOP("why", "The method leaves out")
 _ASSUMED = QT_TRANSLATE_NOOP("why", "Assumed")
+_SERVING = QT_TRANSLATE_NOOP("why", "Serving")
 _ROUNDS = QT_TRANSLATE_NOOP("why", "÷ divides without remainder.")
 
 
@@ -295,6 +296,7 @@ def flow_of(explanation: Explanation, words: Words, look: Look, width: float) ->
     writer.result(words.exact(explanation.bytes), words.size(explanation.bytes))
     if divides(explanation.tokens):
         writer.paragraph(words.translate("why", _ROUNDS), Role.CAPTION, colours.secondary)
+    writer.bullets(words.translate("why", _SERVING), [one.text(words) for one in explanation.answers])
     writer.bullets(words.translate("why", _LEFT_OUT), [words.message(one) for one in explanation.left_out])
     if explanation.path or explanation.left_out == ():
         assumed = [words.message(one) for one in explanation.assumptions]

@@ -14,6 +14,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QScrollArea, QSizePolicy, QWidget
 
+from memgui.document.questions import Question
 from memgui.document.result import Result
 from memgui.document.selection import ComponentPath, Selection
 from memgui.document.view_settings import ViewSettings
@@ -32,7 +33,9 @@ from memgui.gui.why.flow import title_of
 from memgui.gui.why.parts import PartsList, lines_of
 from memgui.gui.why.qt_words import QtWords
 from memgui.gui.why.view import WhyView
+from memgui.planning.served import found
 from memgui.planning.why import Explanation, as_markdown, as_text, explain, source_text
+from memgui.planning.words import Said
 from memgui.spec import NO_REPORT
 
 _TITLE, _FOOT = 36, 32
@@ -59,8 +62,18 @@ class _Scroll(QScrollArea):
 class WhyPage(QWidget):
     """Explains the selected component, or the whole where nothing is selected."""
 
-    def __init__(self, selection: Selection, view: ViewSettings, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        view: ViewSettings,
+        parent: QWidget | None = None,
+        serving: Question | None = None,
+    ) -> None:
+        """``serving`` answers with :class:`~memgui.planning.serving.Limits`, if anything does."""
         super().__init__(parent)
+        self._serving = serving
+        if serving is not None:
+            serving.answered.connect(self._look_again)
         self._selection = selection
         self._settings = view
         self._estimate: Estimate | None = None
@@ -121,7 +134,18 @@ class WhyPage(QWidget):
         path = self._selection.component
         while path and node_at(self._estimate, path) is None:
             path = path[:-1]
-        return explain(self._estimate, path, self._report)
+        return explain(self._estimate, path, self._report, self._answers(self._estimate, path))
+
+    def _answers(self, estimate: Estimate, path: ComponentPath) -> tuple[Said, ...]:
+        """How far a set-up that serves goes, where that is known of it."""
+        asked = self._serving
+        serves = not path and estimate.scenario.task == "inference"
+        if asked is None:
+            return ()
+        asked.want("why", serves and self.isVisible())
+        if not serves or asked.answer is None or asked.scenario != estimate.scenario:
+            return ()
+        return found(estimate, asked.answer)
 
     def _look_again(self, _: object = None) -> None:
         self._dirty = True
@@ -145,7 +169,12 @@ class WhyPage(QWidget):
             self._selection.select((*explanation.path, key))
 
     def showEvent(self, event: QEvent) -> None:
+        self._dirty = True
         self._show()
+
+    def hideEvent(self, event: QEvent) -> None:
+        if self._serving is not None:
+            self._serving.want("why", False)
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() is QEvent.Type.FontChange and self.isVisible():
