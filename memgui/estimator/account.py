@@ -18,8 +18,11 @@ from memgui.estimator.program import Program
 from memgui.estimator.quantisation import stored
 from memgui.estimator.result import Parameters
 from memgui.estimator.shards import (
+    FLATTEN,
     backward_buffers,
     buckets,
+    flattened,
+    flattens,
     gathered_stage,
     gathered_window,
     gradient_shards,
@@ -200,13 +203,14 @@ class _States:
         else:
             step = _step(here, keeping)
             self.step = [(_state(weight, one), count) for weight, one, count in step.held]
-            self.stepper = step.operator
+            self.step += flattened(here, keeping)
+            self.stepper = step.operator or (FLATTEN if self.step else "")
 
     def _keep(self, weight: Weight, count: int, keeping: Keeping) -> None:
         settings = keeping.settings
         rule = OPTIMIZERS[settings.name]
         if keeping.master and not keeping.layout.fsdp:  # whose shards of weights are the master copies
-            self.listed.append((_state(weight, Kept("master copy", 4)), count))
+            self.listed.append((_state(weight, Kept("master copy", keeping.master)), count))
         paged = rule.paged and weight.elements >= PAGED_FROM
         alike = weight.shape, weight.width, weight.whole, weight.of.part
         states = self._rules.get(alike)
@@ -233,7 +237,7 @@ class _States:
             leaving = min(count, -(-room // (weight.elements * 1000)))
             gone += weight.elements * 1000 * leaving
             size = sum(one.bytes(weight) for one in rule.states(weight, keeping.settings))
-            self.host += (size + weight.elements * 4 * keeping.master) * leaving
+            self.host += (size + weight.elements * keeping.master) * leaving
             if count > leaving:
                 here.append((weight, count - leaving))
         return here
@@ -246,9 +250,11 @@ def _step(trained: Trained, keeping: Keeping) -> Step:
     """The step's working set; an fp32 copy of a weight needs an fp32 copy of its gradient."""
     settings = keeping.settings
     step = OPTIMIZERS[settings.name].step(trained, settings)
-    if not keeping.master or keeping.gradient_width == 4 or keeping.layout.fsdp:
+    layout = keeping.layout
+    copied = keeping.master and keeping.gradient_width != keeping.master
+    if not copied or layout.fsdp or flattens(layout):
         return step
-    copies = [(weight, Kept("gradient in fp32", 4), count) for weight, count in trained]
+    copies = [(weight, Kept("gradient in fp32", keeping.master), count) for weight, count in trained]
     return Step((*copies, *step.held), step.operator)
 
 
@@ -258,8 +264,7 @@ def trained_weights(program: Program, keeping: Keeping) -> Iterable[tuple[Weight
     for block, count in program.blocks():
         for parameter in block.tape.parameters:
             if parameter.grad:
-                width = 4 if keeping.master else parameter.width
-                gradient = 4 if keeping.master else parameter.width
+                width = gradient = keeping.master or parameter.width
                 if keeping.layout.shares_states:
                     shape, often = shard(parameter, count, keeping.layout, program.sizes)
                     yield Weight(parameter, shape, width, gradient, whole=False), often

@@ -15,15 +15,15 @@ WIDTHS: Final = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
 class Keeping(NamedTuple):
     """How a trained weight is kept.
 
-    ``master``: there is an fp32 copy of it, which the optimizer updates.  ``gradient_width``: bytes per
-    number of a main gradient, which lies still from step to step and to which backward adds the
-    weight's own; 0 where there is none.  ``consumes``: each gradient is used as soon as it is there.
-    ``offloaded``: of a thousand numbers, how many have their states and master copies in the
-    computer's memory.
+    ``master``: bytes per number of a copy of it, which the optimizer updates; 0 where there is none.
+    ``gradient_width``: bytes per number of a main gradient, which lies still from step to step and to
+    which backward adds the weight's own; 0 where there is none.  ``consumes``: each gradient is used as
+    soon as it is there.  ``offloaded``: of a thousand numbers, how many have their states and master
+    copies in the computer's memory.
     """
 
     settings: Settings
-    master: bool = False
+    master: int = 0
     gradient_width: int = 0
     consumes: bool = False
     offloaded: int = 0
@@ -51,9 +51,16 @@ def keeping_of(scenario: Scenario, layout: Layout = ALONE) -> Keeping:
     main = training.gradient_format or ("fp32" if layout.library == "megatron" else None)
     return Keeping(
         settings,
-        precision.endswith("_master") or (layout.fsdp and precision == "bf16_mixed"),
+        _master(scenario, precision, layout),
         0 if main is None or consumes else WIDTHS[main],
         consumes,
         1000 if layout.weights_on_host else round(training.offload_optimizer * 1000),
         layout,
     )
+
+
+def _master(scenario: Scenario, precision: str, layout: Layout) -> int:
+    """Bytes per number of the master copies; FSDP's shards of fp32 weights are such copies."""
+    if precision.endswith("_master"):
+        return WIDTHS[scenario.training.master_format]
+    return 4 if layout.fsdp and precision == "bf16_mixed" else 0

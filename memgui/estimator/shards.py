@@ -12,6 +12,7 @@ from typing import Final
 
 from memgui.estimator.keeping import Keeping
 from memgui.estimator.layout import Layout
+from memgui.estimator.optimizers import Trained
 from memgui.estimator.program import Program
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Sizes, Tensor
@@ -71,7 +72,7 @@ def weight_shards(
             size = -(-thing.coefficient * count // ranks)
             found.append((state_of(thing.name, thing.of, 1, (size,), size), 1))
             continue
-        width = 4 if layout.fsdp and keeping.master and thing.grad else 0
+        width = keeping.master if layout.fsdp and thing.grad else 0
         found += _shards([(thing, count)], "weight shard", width, layout, sizes)
         if not layout.fsdp and thing.elements <= PERSISTENT:
             found.append((state_of("weight, gathered", thing, thing.width), count))
@@ -82,7 +83,7 @@ def gradient_shards(
     trained: Iterable[tuple[Parameter, int]], layout: Layout, keeping: Keeping, sizes: Sizes
 ) -> Listed:
     """Shards of gradients: FSDP's are of the format of its weights' shards."""
-    width = keeping.gradient_width or (4 if layout.fsdp and keeping.master else 0)
+    width = keeping.gradient_width or (keeping.master if layout.fsdp else 0)
     return tuple(_shards(trained, "gradient shard", width, layout, sizes))
 
 
@@ -148,9 +149,39 @@ def gathered_stage(kept: Iterable[tuple[Parameter | State, int]], layout: Layout
             continue
         found.append((state_of("weight, gathered", thing, thing.width), count))
         if thing.grad:
-            width = 4 if keeping.master else thing.width
+            width = keeping.master or thing.width
             found.append((state_of("gradient, not reduced", thing, width), count))
     return tuple(found)
+
+
+SUB_GROUP: Final = 1_000_000_000
+"""Numbers that stage 3 updates at once (``sub_group_size``)."""
+
+FLATTEN: Final = "aten.cat"
+
+
+def flattens(layout: Layout) -> bool:
+    """Whether gradients are put in a row before the optimizer's step, as DeepSpeed does."""
+    return layout.library == "deepspeed" and layout.sharding != "none"
+
+
+def flattened(trained: Trained, keeping: Keeping) -> Listed:
+    """What DeepSpeed's step holds: a rank's gradients in a row, and the same in the master copies' format.
+
+    Stage 3 goes from sub group to sub group.  (stage_1_and_2.py and stage3.py, DeepSpeed 0.18.)
+    """
+    layout = keeping.layout
+    if not flattens(layout) or not keeping.master or not trained:
+        return ()
+    numbers = sum(weight.elements * count for weight, count in trained)
+    if layout.sharding == "zero3":
+        numbers = min(numbers, SUB_GROUP)
+    one = max((weight.of for weight, _ in trained), key=lambda of: of.elements)
+    width = keeping.gradient_width or one.width
+    made = [state_of("gradients in a row", one, width, (numbers,), numbers)]
+    if width != keeping.master:
+        made.append(state_of("gradients in fp32", one, keeping.master, (numbers,), numbers))
+    return tuple([(state, 1) for state in made])
 
 
 def sized(things: Iterable[tuple[Tensor | State, int]]) -> int:

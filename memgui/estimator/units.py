@@ -44,7 +44,7 @@ class Unit:
         shards: list[Scratch] = []
         for one in listed:
             if one.grad:
-                width = 4 if keeping.master else one.width
+                width = keeping.master or one.width
                 shape, often = shard(one, 1, layout, sizes)
                 reduced.append(Scratch(one, one.elements * width, 0))
                 shards.append(Scratch(one, prod(shape) * often * width, 0))

@@ -43,6 +43,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     optimizer_in_backward: bool = False
     offload_optimizer: float = 0.0
     gradient_format: str | None = None
+    master_format: str = "fp32"
     activation_checkpointing: str = "none"
     recompute_modules: tuple[str, ...] = ("core_attn",)
     checkpoint_every: int = 1

@@ -77,7 +77,8 @@ def _allocated_and_context(estimate: Estimate) -> Figure:
 
 
 def _between_steps(estimate: Estimate) -> Figure:
-    return Figure(moment(estimate, "after_zero_grad").bytes)
+    found = moment(estimate, "after_zero_grad")
+    return Figure(found.allocated or found.bytes)
 
 
 def _loaded(estimate: Estimate) -> Figure:

@@ -122,11 +122,17 @@ def training_of(entry: Mapping[str, Any]) -> dict[str, Any]:
         "training.sequence_length": words.count(entry.get("seq_len"), "the sequence length"),
         "training.precision": precision,
         "training.attention": words.attention(entry.get("attention")),
-        "training.activation_checkpointing": words.checkpointing(entry.get("gradient_checkpointing")),
+        **words.recomputation(entry.get("gradient_checkpointing")),
         "training.implementation": words.implementation(framework),
         "training.keep_outputs": not _drops_outputs(framework),
         **words.optimizer(entry.get("optimizer"), framework),
     }
+    if entry["kind"] == "train-full":
+        strategy = str((entry.get("parallelism") or {}).get("strategy") or "")
+        code = settings["training.implementation"]
+        settings["training.precision"] = words.kept_precision(precision, code, strategy, framework)
+        if "bf16 master" in str(entry.get("precision")):
+            settings |= {"training.master_format": "bf16", "training.state_format": "bf16"}
     accumulation = (entry.get("extra") or {}).get("gradient_accumulation")
     if accumulation:
         settings["training.gradient_accumulation_steps"] = accumulation

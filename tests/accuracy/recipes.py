@@ -62,5 +62,44 @@ def _of_table(step: str) -> dict[str, Any]:
     return settings
 
 
-RECIPES = {"litgpt": litgpt, "torchtune": torchtune}
+def torchtitan(entry: Mapping[str, Any], precision: str) -> dict[str, Any]:
+    """torchtitan: rows of December 2024 compile layers where they say so, later ones the loss as well.
+
+    Its loop lets go of the logits; a pipeline cuts a batch into as many micro batches as it has stages.
+    """
+    name = str(entry["id"])
+    compiled = "compile" in name or "float8" in name or bool(entry.get("quantisation"))
+    settings: dict[str, Any] = {
+        "training.keep_outputs": False,
+        "training.compile": compiled and "nocompile" not in name and "eager" not in name,
+    }
+    if "Dec 2024" in str(entry.get("framework")) or "early 2025" in str(entry.get("framework")):
+        settings["training.loss"] = "standard"
+    layout = entry.get("parallelism") or {}
+    stages = int(layout.get("pp") or 1)
+    batch = entry.get("micro_batch")
+    if stages > 1 and isinstance(batch, int):
+        chunks = 2 if "Interleaved" in str(layout.get("schedule")) else 1
+        steps = min(batch, stages * chunks)
+        settings |= {
+            "parallelism.virtual_pipeline": chunks,
+            "training.micro_batch_size": batch // steps,
+            "training.gradient_accumulation_steps": steps,
+        }
+    return settings
+
+
+def megatron(entry: Mapping[str, Any], precision: str) -> dict[str, Any]:
+    """Megatron-LM: AdamW is fused; where nothing is said, a pipeline has micro batches enough to be full."""
+    layout = entry.get("parallelism") or {}
+    stages, chunks = int(layout.get("pp") or 1), int(layout.get("vpp") or 1)
+    settings: dict[str, Any] = {"training.keep_outputs": False, "training.optimizer_implementation": "fused"}
+    if "unfused" in str(entry.get("attention")):  # a run without Transformer Engine steps with PyTorch's
+        settings["training.optimizer_implementation"] = "foreach"
+    if stages > 1 and not (entry.get("extra") or {}).get("gradient_accumulation"):
+        settings["training.gradient_accumulation_steps"] = stages * chunks
+    return settings
+
+
+RECIPES = {"litgpt": litgpt, "torchtune": torchtune, "torchtitan": torchtitan, "megatron": megatron}
 """By ``training.implementation``."""

@@ -178,12 +178,14 @@ def test_optimizers_and_recompute_in_words() -> None:
     assert words.optimizer("torch AdamW fused", "")["training.optimizer_implementation"] == "fused"
     assert words.optimizer(None, "PEFT")["training.optimizer_implementation"] == "foreach"
     assert words.optimizer("8-bit Adam (bitsandbytes)", "") == {"training.optimizer": "adamw_8bit"}
-    with pytest.raises(Inexpressible, match="CPU"):
-        words.optimizer("AdamW on CPU", "")
+    assert words.optimizer("AdamW on CPU", "")["training.offload_optimizer"] == 1.0
+    assert words.optimizer("Adam, 25% states on CPU", "")["training.offload_optimizer"] == 0.25
     assert words.checkpointing(True) == "full"
     assert words.checkpointing(None) == words.checkpointing("off (flag absent)") == "none"
     assert words.checkpointing("full uniform 1") == "full"
     assert words.checkpointing("selective (core attention)") == "selective"
+    assert words.recomputation("selective: mlp")["training.recompute_modules"] == ("mlp",)
+    assert words.recomputation("selective: every 2nd layer")["training.checkpoint_every"] == 2
 
 
 def test_layouts_in_words() -> None:
@@ -195,6 +197,13 @@ def test_layouts_in_words() -> None:
         8,
     )
     assert words.parallelism({"strategy": "distributed optimizer"}, 8)["parallelism.sharding"] == "zero1"
+    assert words.offloaded("fsdp full_shard, no offload") == {}
+    assert words.offloaded("fsdp full_shard + cpu offload") == {"parallelism.offload_parameters": True}
+    with pytest.raises(Inexpressible, match="CPU"):
+        words.offloaded("zero-3 + cpu offload")
+    assert words.kept_precision("bf16", "transformers", "ZeRO-3", "") == "bf16_master"
+    assert words.kept_precision("bf16_mixed", "megatron", "", "") == "bf16_master"
+    assert words.kept_precision("bf16", "transformers", "FSDP", "stanford_alpaca") == "bf16_mixed"
     assert words.parallelism({"strategy": "device_map auto (naive pipeline)"}, 2)["parallelism.pipeline"] == 2
     assert gpu_count({"parallelism": {"tp": 4, "pp": 2}}) == 8
     assert gpu_count({"parallelism": {}, "gpu": "16x H100-80GB"}) == 16

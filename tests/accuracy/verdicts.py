@@ -116,18 +116,31 @@ def _layout(text: str, gpus: int) -> dict[str, Any]:
     return words.parallelism(given, gpus)
 
 
+BEFORE_SDPA = "2023-12-11"
+"""When Transformers 4.36 came, the first in which Llama has more than eager attention."""
+
+
 def _training(entry: Mapping[str, Any]) -> dict[str, Any]:
     framework = entry.get("framework") or ""
     quantisation = entry.get("quant")
     stated = entry.get("precision") or ("bf16" if quantisation else None)
     precision, base = words.training_precision(stated)
+    if "torch_compile on" in framework:
+        raise Inexpressible("what torch.compile keeps is not modelled")
+    implementation = words.implementation(framework)
+    if entry["task"] == "train-full":
+        layout = entry.get("parallelism") or ""
+        precision = words.kept_precision(precision, implementation, layout, framework)
+    attention = words.attention(entry.get("attention"))
+    if not entry.get("attention") and (entry.get("date") or BEFORE_SDPA) < BEFORE_SDPA:
+        attention = "eager"
     settings: dict[str, Any] = {
         "training.micro_batch_size": words.count(entry.get("batch"), "the batch"),
         "training.sequence_length": words.count(entry.get("seq_len"), "the sequence length"),
         "training.precision": precision,
-        "training.attention": words.attention(entry.get("attention")),
+        "training.attention": attention,
         **words.recompute(entry.get("checkpointing")),
-        "training.implementation": words.implementation(framework),
+        "training.implementation": implementation,
         **words.optimizer(entry.get("optimizer"), framework),
     }
     if entry.get("grad_accum"):

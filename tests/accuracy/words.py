@@ -135,12 +135,14 @@ _OPTIMIZERS = (
 def optimizer(text: str | None, framework: str) -> dict[str, Any]:
     """``training.optimizer`` and how it runs; AdamW where nothing is said, every script's default."""
     words = (text or "adamw").lower()
-    if "cpu" in words:
-        raise Inexpressible(OFFLOAD)
+    share = re.search(r"(\d+)% states on cpu", words)
+    on_cpu = int(share.group(1)) / 100 if share else float("cpu" in words)
     name = next((value for word, value in _OPTIMIZERS if word in words), slug(words))
     if "lora-fa" in words:
         name = "adamw"
     settings: dict[str, Any] = {"training.optimizer": name}
+    if on_cpu:
+        settings["training.offload_optimizer"] = on_cpu
     if "backward" in words:
         settings["training.optimizer_in_backward"] = True
     if "bf16 moments" in words:
@@ -149,7 +151,8 @@ def optimizer(text: str | None, framework: str) -> dict[str, Any]:
         settings["training.lora.variant"] = "lora_fa"
     if name == "adamw":
         loop = "4.1x" in framework  # Transformers' own AdamW of that time updates one tensor after another
-        kernels = "fused" if "fused" in words else "forloop" if loop else "foreach"
+        fused = "fused" in words or framework.startswith("DeepSpeed")  # which has its own FusedAdam
+        kernels = "fused" if fused else "forloop" if loop else "foreach"
         settings["training.optimizer_implementation"] = kernels
     return settings
 
@@ -176,6 +179,26 @@ def checkpointing(value: Any) -> str:
             else f"selective_{slug(words.partition(':')[2] or 'op')}"
         )
     return "full"
+
+
+_MODULES = {
+    "core_attn": "core_attn",
+    "core attention": "core_attn",
+    "mlp": "mlp",
+    "moe": "moe",
+    "layernorm": "layernorm",
+}
+
+
+def recomputation(value: Any) -> dict[str, Any]:
+    """``training.activation_checkpointing``, and which modules or layers."""
+    words = str(value).lower()
+    if "every 2nd layer" in words:
+        return {"training.activation_checkpointing": "full", "training.checkpoint_every": 2}
+    named = tuple(dict.fromkeys(module for word, module in _MODULES.items() if word in words))
+    if "selective" in words and named:
+        return {"training.activation_checkpointing": "selective", "training.recompute_modules": named}
+    return {"training.activation_checkpointing": checkpointing(value)}
 
 
 def attention(text: str | None, default: str = "sdpa") -> str:
@@ -258,10 +281,14 @@ def parallelism(given: dict[str, Any], gpus: int) -> dict[str, Any]:
     """``parallelism.*`` and ``device.count`` of a measured row's layout."""
     strategy = str(given.get("strategy") or "")
     words = strategy.lower()
-    if "offload" in words:
-        raise Inexpressible(OFFLOAD)
-    settings: dict[str, Any] = {"device.count": gpus}
-    for key, path in (("tp", "tensor"), ("pp", "pipeline"), ("cp", "context"), ("ep", "expert")):
+    settings: dict[str, Any] = {"device.count": gpus, **offloaded(words)}
+    for key, path in (
+        ("tp", "tensor"),
+        ("pp", "pipeline"),
+        ("vpp", "virtual_pipeline"),
+        ("cp", "context"),
+        ("ep", "expert"),
+    ):
         if given.get(key):
             settings[f"parallelism.{path}"] = int(given[key])
     if given.get("sp"):
@@ -278,6 +305,32 @@ def parallelism(given: dict[str, Any], gpus: int) -> dict[str, Any]:
     return settings
 
 
+def offloaded(words: str) -> dict[str, Any]:
+    """What a strategy's words move to the CPU; :class:`Inexpressible` where they do not say what."""
+    if "offload" not in words or "no offload" in words:
+        return {}
+    optimizer = "optimizer" in words
+    parameters = "parameter" in words or ("fsdp" in words and "cpu offload" in words)
+    if not optimizer and not parameters:
+        raise Inexpressible(OFFLOAD)
+    return {
+        **({"parallelism.offload_parameters": True} if parameters else {}),
+        **({"training.offload_optimizer": 1.0} if optimizer else {}),
+    }
+
+
+def kept_precision(precision: str, implementation: str, strategy: str, framework: str) -> str:
+    """``training.precision`` as an engine makes it of ``bf16``.
+
+    DeepSpeed and Megatron keep fp32 copies beside 16-bit weights.  Stanford Alpaca's train.py loads in
+    fp32, and its ``--bf16`` is Trainer's autocast.
+    """
+    half = precision.removesuffix("_mixed")
+    if half in ("bf16", "fp16") and (implementation == "megatron" or "zero" in strategy.lower()):
+        return f"{half}_master"
+    return "bf16_mixed" if precision == "bf16" and "alpaca" in framework else precision
+
+
 def sharding(words: str) -> str:
     """``parallelism.sharding`` of a strategy's words."""
     if any(word in words for word in ("zero-3", "zero3", "fsdp", "gemini", "full shard")):
@@ -292,6 +345,8 @@ def sharding(words: str) -> str:
 def device(name: str | None, catalog: Catalog, memory_gb: float | None = None) -> dict[str, Any]:
     """``device.*`` of an accelerator's name; what is not known stays as memgui has it by default."""
     words = re.sub(r"\(.*?\)|\bNVIDIA\b|\bTesla\b|^\d+x\b|HBM3", " ", name or "").strip()
+    if words == "H100 96GB":  # torchtitan's: its logs say that 95.0 GiB are there
+        return {**device("H100", catalog, memory_gb), "device.memory_bytes": 95 * 2**30}
     for candidate in re.split(r"\s*(?:/|\bor\b|\+)\s*", words):
         found = _device(candidate.strip(), catalog, memory_gb)
         if found is not None:

@@ -203,3 +203,21 @@ def test_unsharded_replicas_of_unknown_kind_stay_as_one_device_but_for_buckets()
     one = ledger(training(SMOLLM2, precision="fp32")).steps[1]
     two = _steady(spread(training(SMOLLM2, precision="fp32"), data=2))
     assert two.start - one.start == ledger(training(SMOLLM2, precision="fp32")).parameters.trainable * 4
+
+
+def test_deepspeed_puts_gradients_in_a_row_before_its_step() -> None:
+    """Its stage 3 goes from sub group to sub group, of a billion numbers at most."""
+    split = {"data": 4, "sharding": "zero3", "library": "deepspeed"}
+    scenario = spread(training(LLAMA_2_7B, precision="bf16_master"), **split)
+    steady = _steady(scenario)
+    assert steady.phases["optimizer"] - steady.after_step == (2 + 4) * 1_000_000_000
+    few = _steady(spread(training(LLAMA_3_1B, precision="bf16_master"), **split))
+    shard = ledger(scenario).parameters.total // 4
+    assert few.phases["optimizer"] - few.after_step < 6 * shard
+
+
+def test_masters_in_bf16_take_10_bytes_for_each_number() -> None:
+    """DeepSpeed's bf16_master_weights_and_grads: 2 + 2 + 2 + 4 bytes over the ranks."""
+    formats = {"precision": "bf16_master", "master_format": "bf16", "state_format": "bf16"}
+    held = ledger(spread(training(LLAMA_2_7B, **formats), data=4, sharding="zero3", library="deepspeed"))
+    assert held.steps[1].start == pytest.approx(10 / 4 * held.parameters.total, rel=0.01)

@@ -34,6 +34,11 @@ def _waits(scenario: Scenario) -> bool:
     return when.detailed(scenario) and scenario.training.optimizer not in IN_BACKWARD
 
 
+def _mastered(scenario: Scenario) -> bool:
+    training = scenario.training
+    return when.full(scenario) and training.precision in ("bf16_master", "fp16_master", "fp8")
+
+
 def _gradients_wait(scenario: Scenario) -> bool:
     return _waits(scenario) and not scenario.training.optimizer_in_backward
 
@@ -216,6 +221,24 @@ OPTIMIZER: tuple[Field, ...] = (
         advanced=True,
         applies=_kept,
         why_not=QT_TRANSLATE_NOOP("fields", "This optimizer keeps no states, or pages them itself."),
+    ),
+    Field(
+        "training.master_format",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "Master copies"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "The format of the copy of each weight that the optimizer updates; DeepSpeed can keep it in bf16 "
+            "(bf16_master_weights_and_grads).",
+        ),
+        section="precision",
+        choices=(
+            Choice("fp32", QT_TRANSLATE_NOOP("fields", "fp32")),
+            Choice("bf16", QT_TRANSLATE_NOOP("fields", "bf16")),
+        ),
+        advanced=True,
+        applies=_mastered,
+        why_not=QT_TRANSLATE_NOOP("fields", "There are no master copies beside the weights."),
     ),
     Field(
         "training.gradient_format",
