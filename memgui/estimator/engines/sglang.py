@@ -117,20 +117,36 @@ def serve(scenario: Scenario) -> Estimate:
     )
 
 
+WINDOWED: Final = ("llama4_text", "gpt_oss", "mimo_v2_flash")
+"""Models whose window layers have a pool of their own (model_config.py, is_hybrid_swa_model)."""
+FOUR_FIFTHS: Final = (4, 5)
+"""Tokens that it has for each token of the other layers' pool (swa_full_tokens_ratio, 0.8)."""
+
+
 def _kept(scenario: Scenario, share: Share) -> tuple[int, int]:
-    """Bytes of a token over all layers, windows or not, and of a sequence's states."""
+    """Bytes of a token over all layers, and of a sequence's states.
+
+    Layers with windows hold every token; where they have a pool of their own, four of five.  It is the
+    other layers' pool that is full first then, as a window is shorter than that.
+    """
     inference = scenario.inference
     stored = cache_format(inference.kv_cache_format)
     width = 4 if inference.weight_format == "fp32" else 2
-    token = state = 0
+    token = windows = state = 0
+    apart = scenario.model.model_type in WINDOWED
     for layer, count in layers(scenario.model, share.start, share.stop):
         if isinstance(layer, Keys):
-            token += count * layer.bytes_for(stored, stored, share.tensor)
+            size = count * layer.bytes_for(stored, stored, share.tensor)
+            if layer.window and apart:
+                windows += size
+            else:
+                token += size
         else:
             columns = max(layer.kernel - 1, 0)
             carried = layer.state * (4 if layer.wide else width)
             state += count * (layer.channels * columns * width + carried) // share.tensor
-    return token, state
+    few, all_of = FOUR_FIFTHS
+    return token + windows * few // all_of if token else windows, state
 
 
 def _cache_node(device: Device, sequences: int, tokens: int) -> Node:

@@ -53,3 +53,15 @@ def test_states_take_a_slot_for_each_sequence() -> None:
         pytest.skip(answer.verdict.reason.text)
     assert answer.extra["kv_bytes_per_token"] == 12 * 2 * 2 * 256 * 2
     assert answer.extra["state_bytes_per_sequence"] > 0
+
+
+def test_windows_of_gpt_oss_have_a_pool_of_four_fifths() -> None:
+    """server_args.py and model_runner.py of SGLang 0.5: 12 layers with a window, 12 without."""
+    made = scenario("openai/gpt-oss-20b", "sglang", mem_fraction_static=0.8, weight_format="mxfp4")
+    answer = estimate(made)
+    layers = 12 * 2 * 8 * 64 * 2
+    assert answer.extra["kv_bytes_per_token"] == layers + layers * 4 // 5
+    whole = estimate(replace(made, "inference.kv_cache_format", "fp8")).extra
+    assert whole["kv_bytes_per_token"] == (layers + layers * 4 // 5) // 2
+    dense = estimate(scenario("Gemma-3-27B-Text", "sglang"))
+    assert dense.extra["kv_bytes_per_token"] == 62 * 2 * 16 * 128 * 2
