@@ -63,7 +63,7 @@ class _Index(msgspec.Struct):
     """An index of the usual kind: nothing in it but these, flat."""
 
     weight_map: dict[str, str]
-    metadata: dict[str, str | int | float | bool | None]
+    metadata: dict[str, str | int | float | bool | None] | None = None
 
 
 _INDEX = msgspec.json.Decoder(_Index)
@@ -74,8 +74,10 @@ def _parse_index(data: bytes, name: str) -> dict[str, object]:
     keys = check_structure(data, name, MAX_VALUES)
     with suppress(msgspec.MsgspecError, ValueError, RecursionError):
         index = _INDEX.decode(data)
-        if keys == 2 + len(index.weight_map) + len(index.metadata):  # nothing else, and nothing twice
-            return {"weight_map": index.weight_map, "metadata": index.metadata}
+        metadata = {} if index.metadata is None else {"metadata": index.metadata}
+        flat = len(index.weight_map) + len(index.metadata or ())
+        if keys == 1 + len(metadata) + flat:  # nothing else is in it, and nothing twice
+            return {"weight_map": index.weight_map, **metadata}
     return parse_object(data, name, MAX_VALUES)
 
 
