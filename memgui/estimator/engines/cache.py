@@ -85,6 +85,8 @@ def _keys(model: ModelSpec, mixer: str) -> Keys:
     window = 0
     if mixer == "sliding_attention":
         window = model.sliding_window or 0
+        if model.max_position_embeddings and window >= model.max_position_embeddings:
+            window = 0  # no sequence is longer: Phi-3's 128k
     elif mixer == "chunked_attention":
         window = model.attention_chunk_size or 0
     if model.kv_lora_rank is not None:

@@ -186,6 +186,8 @@ def cached(name: str, tokens: int) -> int:
 def test_caches_in_theory() -> None:
     assert cached("Gemma-3-27B-Text", 131_072) / GIB == pytest.approx(10.406, abs=0.001)
     assert cached("Qwen3.5-27B-Text", 262_144) == 16 * GIB
+    drafts = cached("deepseek-ai/DeepSeek-V3", 202_752) // 61 * 79  # GLM-5: 78 layers and one for drafts
+    assert round(drafts / GIB, 2) == 17.18
 
 
 def test_sizes_in_error_messages() -> None:
