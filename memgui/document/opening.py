@@ -162,7 +162,7 @@ class Opening(Telling):
             counts = {
                 "understood": len(report.understood),
                 "assumed": len(report.assumed),
-                "ignored": len(report.ignored),
+                "ignored": len(report.ignored) + report.unnamed,
             }
             template = QT_TRANSLATE_NOOP(
                 "messages",
@@ -193,8 +193,12 @@ class Opening(Telling):
         self._document.load(state, text)
 
     def _remember(self, path: Path) -> None:
+        folder = str(path.absolute().parent)
         self.change_settings(
-            recent_files=with_recent(self._held.recent_files, path), folder=str(path.absolute().parent)
+            recent_files=with_recent(self._held.recent_files, path),
+            folder=folder
+            if folder.isprintable()
+            else self._held.folder,  # a path that is no text is not kept
         )
         self.changed.emit()
 

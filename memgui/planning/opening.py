@@ -37,6 +37,7 @@ from memgui.spec import (
 )
 from memgui.spec.formats import CACHE_FORMATS
 from memgui.spec.formats.schemes import AS_IN_FILE
+from memgui.spec.import_report import MOST
 
 PART_ENDING: Final = re.compile(r"-\d{5}-of-\d{5}$|\.safetensors$|\.safetensors\.index$")
 """What the name of a part of a model ends in."""
@@ -149,7 +150,13 @@ def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message,
         model = msgspec.structs.replace(model, stored_weights=stored_weights(table, model))
     return Opened(
         model,
-        ImportReport(name, imported.understood, (*imported.assumed, *told), imported.ignored),
+        ImportReport(
+            name,
+            imported.understood[:MOST],
+            (*imported.assumed, *told)[:MOST],
+            imported.ignored[:MOST],
+            len(imported.ignored[MOST:]),
+        ),
         weights=table,
         quantization=imported.quantization or (GGUF if gguf else None),
     )

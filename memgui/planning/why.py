@@ -258,14 +258,16 @@ def _legend_lines(explanation: Explanation, words: Words) -> Iterator[str]:
 
 _OF_MODEL = QT_TRANSLATE_NOOP("why", "Assumed of the model, because {file} does not say it:")
 _UNDERSTOOD = QT_TRANSLATE_NOOP("why", "Read in {file}:")
+_MORE = QT_TRANSLATE_NOOP("why", "and {count} more")
 _IGNORED = QT_TRANSLATE_NOOP("why", "In {file}, but nothing here reads it:")
 
 
 def report_lists(report: ImportReport, words: Words) -> list[tuple[str, list[str]]]:
     """Headings and what stands under them: what was assumed, ignored and understood of the model's file."""
+    more = [words.translate("why", _MORE).format(count=words.count(report.unnamed))] if report.unnamed else []
     lists = (
         (_OF_MODEL, [words.message(one) for one in report.assumed]),
-        (_IGNORED, [", ".join(report.ignored)] if report.ignored else []),
+        (_IGNORED, [", ".join((*report.ignored, *more))] if report.ignored else []),
         (_UNDERSTOOD, [", ".join(report.understood)] if report.understood else []),
     )
     return [

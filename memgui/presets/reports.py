@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import msgspec
 
 from memgui.spec import ImportReport, Message, one_line
+from memgui.spec.import_report import MOST
 
-_Text = Annotated[str, msgspec.Meta(max_length=1000)]
-_Keys = Annotated[tuple[_Text, ...], msgspec.Meta(max_length=1000)]
+_Text = Annotated[str, msgspec.Meta(max_length=10_000)]
+_Keys = Annotated[tuple[_Text, ...], msgspec.Meta(max_length=MOST)]
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -21,8 +22,9 @@ class _Message(msgspec.Struct, frozen=True):
 class _Report(msgspec.Struct, frozen=True):
     file: _Text = ""
     understood: _Keys = ()
-    assumed: Annotated[tuple[_Message, ...], msgspec.Meta(max_length=1000)] = ()
+    assumed: Annotated[tuple[_Message, ...], msgspec.Meta(max_length=MOST)] = ()
     ignored: _Keys = ()
+    unnamed: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 0
 
 
 def report_of(value: Any) -> ImportReport:
@@ -37,6 +39,7 @@ def report_of(value: Any) -> ImportReport:
         tuple(map(one_line, read.understood)),
         tuple(map(_message, read.assumed)),
         tuple(map(one_line, read.ignored)),
+        read.unnamed,
     )
 
 

@@ -8,6 +8,9 @@ import msgspec
 
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 
+MOST: Final = 500
+"""Most keys that are named of each kind; a stranger's file may hold a hundred thousand."""
+
 
 class ImportReport(msgspec.Struct, frozen=True):
     """An account of one reading; empty for a model that was read from no file.
@@ -21,6 +24,8 @@ class ImportReport(msgspec.Struct, frozen=True):
     understood: tuple[str, ...] = ()
     assumed: tuple[Message, ...] = ()
     ignored: tuple[str, ...] = ()
+    unnamed: int = 0
+    """Ignored keys beyond the :data:`MOST` that are named."""
 
     def __bool__(self) -> bool:
         return bool(self.understood or self.assumed or self.ignored)
@@ -30,8 +35,14 @@ class ImportReport(msgspec.Struct, frozen=True):
         """What was ignored, in one sentence; nothing where nothing was."""
         if not self.ignored:
             return ()
+        keys = ", ".join(self.ignored)
+        if self.unnamed:
+            template = QT_TRANSLATE_NOOP(
+                "messages", "Ignored, because nothing here reads it: {keys}, and {count} more."
+            )
+            return (Message(template, {"keys": keys, "count": self.unnamed}),)
         template = QT_TRANSLATE_NOOP("messages", "Ignored, because nothing here reads it: {keys}")
-        return (Message(template, {"keys": ", ".join(self.ignored)}),)
+        return (Message(template, {"keys": keys}),)
 
     @property
     def lines(self) -> tuple[Message, ...]:
@@ -51,6 +62,7 @@ class ImportReport(msgspec.Struct, frozen=True):
             "understood": list(self.understood),
             "assumed": [message.text for message in self.assumed],
             "ignored": list(self.ignored),
+            "ignored_count": len(self.ignored) + self.unnamed,
         }
 
 

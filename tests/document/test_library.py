@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -246,3 +247,21 @@ def test_a_length_cut_for_one_model_comes_back_with_the_next(house: House) -> No
     house.document.edit("training.sequence_length", 512)  # chosen for this model: it stays
     house.library.open_named("llama-3.1-8b")
     assert house.document.scenario.training.sequence_length == 512
+
+
+def test_a_folder_whose_name_is_no_text_is_opened_and_not_remembered(
+    house: House, tmp_path: Path, qtbot: QtBot
+) -> None:
+    name = os.fsdecode(b"not\xff text\n")
+    try:
+        (tmp_path / name).mkdir()
+    except OSError:
+        pytest.skip("this file system has no such names")
+    path = tmp_path / name / "config.json"
+    path.write_text(json.dumps(CONFIG), "utf-8")
+    house.library.open_path(path)
+    qtbot.waitUntil(lambda: house.document.scenario.model.hidden_size == 2048)
+    assert [notice.severity for notice in house.told] == ["info"]
+    assert house.document.scenario.model.name == "not\\udcff text\\n"
+    assert house.library.recent_files() == ()
+    assert house.library.settings.folder == ""

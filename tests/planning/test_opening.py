@@ -11,7 +11,10 @@ import pytest
 from memgui.catalog import Catalog, UnknownName
 from memgui.files.bounded import FileFault
 from memgui.planning.opening import opened, starting_scenario, with_device
-from memgui.presets.codec import Preset, encode
+from memgui.planning.why import report_lists
+from memgui.planning.words import English
+from memgui.presets.codec import Preset, encode, plain
+from memgui.presets.reports import report_of
 from memgui.spec import ModelSpec, Scenario, ScenarioError, replace
 from tests.importers.files import gguf_llama, llama, number, sparse, write_safetensors, write_shards
 
@@ -177,6 +180,18 @@ def test_a_report_says_what_was_understood_assumed_and_ignored(tmp_path: Path, c
     assert any(line.startswith("tie_word_embeddings is not stated") for line in lines)
     assert lines[-1] == "Ignored, because nothing here reads it: unheard_of"
     assert found.assumptions[-1].text == lines[-1]
+
+
+def test_a_report_names_some_hundred_keys_and_counts_the_rest(tmp_path: Path, catalog: Catalog) -> None:
+    folder = model_folder(tmp_path / "m")
+    config = {**LLAMA, **{f"key_{number}": number for number in range(50_000)}}
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    report = opened(str(folder), catalog).report
+    assert (len(report.ignored), report.unnamed) == (500, 49_500)
+    assert report.lines[-1].text.endswith("key_499, and 49,500 more.")
+    assert report_of(plain(report)) == report
+    lists = dict(report_lists(report, English()))
+    assert lists["In config.json, but nothing here reads it:"][0].endswith("key_499, and 49,500 more")
 
 
 def test_files_that_hold_other_weights_than_described_are_told(tmp_path: Path, catalog: Catalog) -> None:
