@@ -120,9 +120,28 @@ def run_of(scenario: Scenario, *, whole: bool = True) -> Run:
         stages = (run for _, run in stage_runs(scenario, whole=whole))
         return max(stages, key=lambda run: Assembly(scenario, run).peak.bytes)
     program = compiled(scenario.model, options(scenario))
-    if scenario.task == "training":
-        return TrainingRun(scenario, program, whole=whole)
-    return InferenceRun(scenario, program)
+    if scenario.task != "training":
+        return InferenceRun(scenario, program)
+    run = TrainingRun(scenario, program, whole=whole)
+    if not run.account.parameters.trainable:
+        raise NotCovered(_nothing_trained(scenario))
+    return run
+
+
+def _nothing_trained(scenario: Scenario) -> Message:
+    training = scenario.training
+    if training.method == "lora":
+        text = QT_TRANSLATE_NOOP(
+            "messages", "The model has no layers called {targets}: nothing would be trained."
+        )
+        return Message(text, {"targets": ", ".join(training.lora.target_modules)})
+    if training.method == "frozen":
+        text = QT_TRANSLATE_NOOP(
+            "messages", "The head is the embedding's weight, which is frozen: nothing would be trained."
+        )
+        return Message(text)
+    text = QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet.")
+    return Message(text, {"path": "training.method", "value": training.method})
 
 
 def _runs(scenario: Scenario) -> list[InferenceRun]:

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from memgui.estimator.dimensions import chunk_tokens
 from memgui.estimator.layout import kept_precision, layout_of
+from memgui.estimator.modules.names import targets
 from memgui.estimator.split import ALL, WHOLE, Split, Stage
 from memgui.spec.formats import SCHEMES
+from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Lora, Scenario, Training
 
 WIDTHS = {"fp32": 4, "bf16": 2, "fp16": 2}
@@ -179,6 +183,18 @@ def capability(text: str) -> tuple[int, int]:
     return 9, 0
 
 
+def _meant(lora: Lora, model: ModelSpec) -> Lora:
+    """Adapters on the layers that are meant, as the model's code calls them."""
+    called = targets(
+        model.model_type,
+        lora.target_modules,
+        fused_qkv=model.fused_qkv,
+        fused_gate_up=model.fused_gate_up,
+        gated=model.gated_mlp,
+    )
+    return lora if called == lora.target_modules else msgspec.structs.replace(lora, target_modules=called)
+
+
 def options(scenario: Scenario) -> Options:
     """The options of a scenario's training step, or of its prompt phase."""
     model = scenario.model
@@ -232,7 +248,7 @@ def options(scenario: Scenario) -> Options:
             activation_dropout="activation" in model.dropouts and drops(model.activation_dropout),
             final_dropout="final" in model.dropouts and drops(model.final_dropout),
             trained=training.method,
-            lora=training.lora if lora else None,
+            lora=_meant(training.lora, model) if lora else None,
             implementation=training.implementation,
             base=base,
             nested=nested,

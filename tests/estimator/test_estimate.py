@@ -62,7 +62,8 @@ def scenarios() -> Iterator[Scenario]:
     """One scenario per model and variant, prompts and decoding included."""
     for model in MODELS.values():
         for variant in VARIANTS:
-            yield training(model, **{**FEW, **variant})
+            if variant.get("method") != "frozen" or not model.tie_word_embeddings:
+                yield training(model, **{**FEW, **variant})
         yield serving(model, batch_size=2, prompt_tokens=600, generated_tokens=100)
         yield serving(model, batch_size=2, prompt_tokens=600, generated_tokens=0, attention="eager")
         yield serving(model, batch_size=400, prompt_tokens=1, generated_tokens=1000)
@@ -223,10 +224,11 @@ def test_checkpointing_never_saves_more(
     model: ModelSpec, variant: dict[str, Any], batch: int, length: int
 ) -> None:
     base = {**variant, "micro_batch_size": batch, "sequence_length": length}
+    if variant.get("method") == "frozen":  # its head is its embedding
+        return
     kept = ledger(training(model, **{**base, "activation_checkpointing": "none"}))
     again = ledger(training(model, **{**base, "activation_checkpointing": "full"}))
-    if variant.get("method") != "frozen":  # nothing is saved in a layer there
-        assert again.saved_total <= kept.saved_total
+    assert again.saved_total <= kept.saved_total
 
 
 def test_adapters_take_less_than_all_weights() -> None:

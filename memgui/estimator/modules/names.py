@@ -8,6 +8,8 @@ module of: NeoX has it beside its embedding.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 LLAMA: dict[str, str] = {
     "embedding": "embed_tokens",
     "embedding.dropout": "embedding",
@@ -173,3 +175,36 @@ Source: PEFT 0.21's ``transformers_weight_conversion`` and Transformers 5.24's `
 def names(model_type: str) -> dict[str, str]:
     """Role to name for models of ``model_type``."""
     return NAMES.get(model_type, LLAMA) | WRAPPED.get(model_type, {})
+
+
+MEANT: dict[str, str] = {
+    LLAMA[role]: role
+    for role in (
+        *("attention.q", "attention.k", "attention.v", "attention.o"),
+        *("mlp.gate", "mlp.up", "mlp.down"),
+    )
+}
+"""The roles that Llama's names stand for where a model calls its layers otherwise."""
+
+
+@lru_cache(maxsize=64)
+def targets(
+    model_type: str, asked: tuple[str, ...], *, fused_qkv: bool, fused_gate_up: bool, gated: bool
+) -> tuple[str, ...]:
+    """The layers that adapters ``asked`` for by Llama's names go on, as the model calls them.
+
+    One projection may stand for several, and a feed-forward without a gate has its first layer for
+    both.  Other names stay as they are.
+    """
+    called = names(model_type)
+    found: dict[str, None] = {}
+    for name in asked:
+        role = MEANT.get(name, "")
+        if fused_qkv and role in ("attention.q", "attention.k", "attention.v"):
+            role = "attention.qkv"
+        elif role in ("mlp.gate", "mlp.up") and not gated:
+            role = "mlp.up"
+        elif role in ("mlp.gate", "mlp.up") and fused_gate_up:
+            role = "mlp.gate_up"
+        found[called.get(role, name)] = None
+    return tuple(found)

@@ -72,8 +72,8 @@ METHOD: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Target modules"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "The linear layers that get an adapter, by their names in the model; all-linear means every one "
-            "but the head.",
+            "The linear layers that get an adapter, by their names in the model; Llama's names stand for the "
+            "same layers where a model calls them otherwise.  all-linear means every one but the head.",
         ),
         section="workload",
         empty_label=QT_TRANSLATE_NOOP("fields", "none"),
