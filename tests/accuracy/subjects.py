@@ -108,6 +108,8 @@ class Subjects:
         tied = dimensions.get("tied_embeddings", dimensions.get("tied"))
         if tied is not None:
             changes["tie_word_embeddings"] = bool(tied)
+        if "ForSequenceClassification" in name:
+            changes |= {"head": "sequence", "num_labels": 2}
         return msgspec.structs.replace(found, **changes, name=name)
 
     def _sibling(self, name: str, experts: bool) -> ModelSpec:
@@ -166,7 +168,8 @@ def _has(model: ModelSpec, stated: Mapping[str, Any]) -> bool:
 
 def _most_alike(name: str, vocabulary: int | None, alike: Sequence[Known]) -> ModelSpec:
     def likeness(known: Known) -> tuple[bool, float]:
-        ratio = difflib.SequenceMatcher(None, _plain(name).lower(), _plain(known[0]).lower()).ratio()
+        words = (_plain(one).lower().removeprefix("meta-") for one in (name, known[0]))
+        ratio = difflib.SequenceMatcher(None, *words).ratio()
         return known[1].vocab_size == vocabulary, ratio
 
     return max(alike, key=likeness)[1]
