@@ -9,10 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from memgui.catalog import Catalog
-from memgui.estimator.options import OLD, capability
-from memgui.estimator.overhead import context
-from memgui.estimator.result import Estimate
-from memgui.estimator.settled import settled
 from memgui.spec import Scenario
 from tests.accuracy import serving, words
 from tests.accuracy.express import Inexpressible, answer, scenario_with
@@ -46,24 +42,11 @@ def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
         if is_lone(entry):
             got = lone_kernel(entry)
         else:
-            found = answer(scenario_of(entry, gpus, subjects, catalog))
-            found = settled(found, emptied="empty_cache" in (entry.get("ambiguities") or ""))
-            got = in_its_context(entry, found, counter.read(found))
+            got = counter.read(answer(scenario_of(entry, gpus, subjects, catalog)))
     except Inexpressible as reason:
         return Row(table, name, str(reason))
     row = compared(table, name, counter, figure, expected, got)
     return replace(row, sample=sample_of(entry, expected, got.value))
-
-
-def in_its_context(entry: Mapping[str, Any], found: Estimate, got: Figure) -> Figure:
-    """A process's figure beside the CUDA context that the row's source measured by itself."""
-    measured = (entry.get("extra") or {}).get("kernel_context_mib")
-    if measured is None or got.low is None or got.high is None:
-        return got
-    training, chip = found.scenario.training, found.scenario.device.compute_capability
-    known = context(capability(chip), old=training.implementation == OLD)
-    own = int(measured) * 2**20
-    return Figure(found.reserved_bytes + own, got.low - known.low + own, got.high - known.high + own)
 
 
 def compared(
