@@ -15,7 +15,7 @@ from memgui.estimator.engines import account_of
 from memgui.estimator.inference import InferenceRun
 from memgui.estimator.modules.implementations import IMPLEMENTATIONS
 from memgui.estimator.moments import Amount, Beside, Timeline, moment
-from memgui.estimator.options import capability, options
+from memgui.estimator.options import OLD, capability, options
 from memgui.estimator.overhead import (
     ALLOCATOR_SOURCE,
     CUBLAS_SOURCE,
@@ -185,7 +185,8 @@ class Assembly:
         self.chip = capability(scenario.device.compute_capability)
         self.scratch = run.scratch()
         self.workspace = cublas_workspace(self.chip, training=self.training) + self.scratch
-        self.context = context(self.chip)
+        old = self.training and scenario.training.implementation == OLD
+        self.context = context(self.chip, old=old)
         self.persistent = run.persistent()
 
     def allocated(self, amount: Amount) -> int:

@@ -203,14 +203,15 @@ def soft_cap(t: Tape, x: Tensor) -> Tensor:
 def softmax(t: Tape, x: Tensor, width: int = 0) -> Tensor:
     """``F.softmax``, computed in ``width`` where given (else under autocast in fp32); saves its result.
 
-    CUDA's kernel reads fp16 and writes fp32 in one go; bf16 is cast first.
+    CUDA's kernel reads fp16 and writes fp32 in one go; bf16 is cast first.  Up to PyTorch 1.10 its
+    backward was given the input as well (for its format), so that was saved too.
     """
     width = width or (FP32 if t.autocast else x.width)
     if t.half != "fp16" or (x.width, width) != (2, FP32):
         x = cast(t, x, width)
     out = t.tensor("probabilities", x.dims, width, x.grad)
     product = (out.coefficient, out.monomial)  # CUDA's backward multiplies output and gradient first
-    return t.record("_softmax", (x,), out, (out,), ((x, NEW),), back_inner=product)
+    return t.record("_softmax", (x,), out, (out, x) if t.old else (out,), ((x, NEW),), back_inner=product)
 
 
 def dropout(t: Tape, x: Tensor, probability: float) -> Tensor:
@@ -353,9 +354,9 @@ def _attention(
 
 
 def log_softmax(t: Tape, x: Tensor) -> Tensor:
-    """``F.log_softmax``: saves its result."""
+    """``F.log_softmax``: saves its result, up to PyTorch 1.10 its input too."""
     out = t.tensor("log-probabilities", x.dims, x.width, x.grad)
-    return t.record("_log_softmax", (x,), out, (out,), ((x, NEW),))
+    return t.record("_log_softmax", (x,), out, (out, x) if t.old else (out,), ((x, NEW),))
 
 
 def nll_loss(t: Tape, x: Tensor, labels: Tensor) -> Tensor:

@@ -64,6 +64,9 @@ OWN_LOSS = {
 RUN_BY = {("litgpt", "4bit"): "4bit_of_2023", ("torchtune", "4bit"): "nf4_torchao"}
 """Who runs a packed base where that is not the library that packs it today."""
 
+OLD = "transformers_2022"
+"""The implementation on PyTorch 1.10: all kernels came with the context, softmax kept its input."""
+
 FEW_TOKENS = 1024
 """Up to here AWQ's kernel multiplies packed weights."""
 

@@ -90,8 +90,20 @@ _CONTEXT: Final = (
 )
 
 
-def context(capability: tuple[int, int]) -> Range:
-    """The CUDA context of a process, by architecture (Volta and Turing, Ampere, Ada, Hopper, Blackwell)."""
+OLD_CONTEXT_SOURCE: Final = QT_TRANSLATE_NOOP(
+    "sources",
+    "Contexts before CUDA 11.7, which loaded every kernel (PyTorch PR 86509 and issue 107667; 1,343 MiB "
+    "on a V100 in the documentation of Transformers)",
+)
+
+
+def context(capability: tuple[int, int], *, old: bool = False) -> Range:
+    """The CUDA context of a process, by architecture (Volta and Turing, Ampere, Ada, Hopper, Blackwell).
+
+    ``old``: before CUDA 11.7 all kernels of PyTorch were loaded with it.
+    """
+    if old:
+        return Range(636 * MIB, 1000 * MIB, 1343 * MIB, OLD_CONTEXT_SOURCE)
     return next(found for least, found in _CONTEXT if capability >= least)
 
 

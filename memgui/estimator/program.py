@@ -21,7 +21,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.names import names
 from memgui.estimator.modules.outline import StackPlan, block_label, outline
 from memgui.estimator.modules.ranks import sent
-from memgui.estimator.options import Options
+from memgui.estimator.options import OLD, Options
 from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.split import on_rank, within
 from memgui.estimator.tape import AMBIENT, Parameter, Sizes, Tape, Tensor
@@ -184,6 +184,7 @@ class Program:
         """A block; one that shares its weights takes them from ``pool``, or fills it where it is empty."""
         o = self.options
         tape = Tape(key, self.sizes, o.autocast, o.training, o.half, recomputed)
+        tape.old = o.implementation == OLD
         tape.pool = pool
         if before is None:
             x = tape.tensor("nothing", (0,), 0)

@@ -44,12 +44,15 @@ def simulation(scenario: Scenario, *, emptied: bool = False) -> Simulated | None
     return simulated(run, capability(scenario.device.compute_capability), emptied=emptied)
 
 
-def settled(estimate: Estimate) -> Estimate:
-    """The same estimate with the allocator's own figures; itself where no run is played."""
+def settled(estimate: Estimate, *, emptied: bool = False) -> Estimate:
+    """The same estimate with the allocator's own figures; itself where no run is played.
+
+    ``emptied``: the loop calls ``torch.cuda.empty_cache()`` before its fullest step.
+    """
     if estimate.method != "detailed" or estimate.verdict.kind == "unknown":
         return estimate
     run = _run(estimate.scenario)
-    return estimate if run is None else _Settled(estimate.scenario, run).estimate()
+    return estimate if run is None else _Settled(estimate.scenario, run, emptied=emptied).estimate()
 
 
 def _run(scenario: Scenario) -> TrainingRun | None:
@@ -65,9 +68,9 @@ def _run(scenario: Scenario) -> TrainingRun | None:
 class _Settled(Assembly):
     """Puts the estimate together with the figures of a simulation."""
 
-    def __init__(self, scenario: Scenario, run: TrainingRun) -> None:
+    def __init__(self, scenario: Scenario, run: TrainingRun, *, emptied: bool) -> None:
         super().__init__(scenario, run)
-        self.simulated = simulated(run, self.chip)
+        self.simulated = simulated(run, self.chip, emptied=emptied)
         found = run.peak()
         self._whole = found.base.plus(found.amount)
         self._moving = max(self._whole.bytes - self.persistent, 1)

@@ -90,7 +90,8 @@ class Tape:
     two-byte format the step uses (``bf16`` or ``fp16``).  The caller of
     a layer holds its input until it returns; a block between stacks or after them (``frees_input``)
     lets it go after use.  The ``final`` one ends in the loss, whose gradient the caller holds.
-    ``recomputed`` names the stretches that are computed again in backward.
+    ``recomputed`` names the stretches that are computed again in backward.  ``old``: PyTorch before 1.11
+    runs it.
     """
 
     __slots__ = (
@@ -110,6 +111,7 @@ class Tape:
         "leaf",
         "loss",
         "module",
+        "old",
         "ops",
         "out",
         "outside",
@@ -142,6 +144,7 @@ class Tape:
         self.half = half
         self.training = training
         self.recomputed = recomputed
+        self.old = False
         self.region = 0
         self.regions: list[str] = []
         self.ops: list[Op] = []

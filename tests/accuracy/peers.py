@@ -46,8 +46,9 @@ def _rows(case: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Iter
             scenario = _vllm(given, figures, subjects)
         else:
             scenario = _scenario(given, inference, subjects, catalog)
-        found = settled(answer(scenario))
-        counters = simulation(scenario, emptied="qkv_bias" in given)  # vramcalc empties the cache first
+        emptied = "qkv_bias" in given  # vramcalc empties the cache first
+        found = settled(answer(scenario), emptied=emptied)
+        counters = simulation(scenario, emptied=emptied)
         pairs = list(_pairs(figures, scenario, found, counters))
         if not pairs:
             raise Inexpressible("no figure that memgui names")

@@ -101,5 +101,16 @@ def megatron(entry: Mapping[str, Any], precision: str) -> dict[str, Any]:
     return settings
 
 
-RECIPES = {"litgpt": litgpt, "torchtune": torchtune, "torchtitan": torchtitan, "megatron": megatron}
+def transformers_2022(entry: Mapping[str, Any], precision: str) -> dict[str, Any]:
+    """PyTorch zeroed gradients before 2.0; an 8-bit Adam given to the Trainer packs all states."""
+    return {"training.zero_grad_set_to_none": False, "training.wide_embedding_states": False}
+
+
+RECIPES = {
+    "transformers_2022": transformers_2022,
+    "litgpt": litgpt,
+    "torchtune": torchtune,
+    "torchtitan": torchtitan,
+    "megatron": megatron,
+}
 """By ``training.implementation``."""

@@ -220,6 +220,7 @@ def attention(text: str | None, default: str = "sdpa") -> str:
 
 
 _IMPLEMENTATIONS = (
+    ("transformers 4.1x", "transformers_2022"),
     ("unsloth", "unsloth"),
     ("llmtools", "llmtools"),
     ("liger", "fused"),

@@ -15,6 +15,8 @@ from memgui.estimator.tape import NEW, PARAMETER, Dims, Parameter, Tape, Tensor
 
 INT64 = 8
 FP32 = 4
+PAIR = 2
+"""Classes where the configuration does not say how many (``num_labels``)."""
 
 
 def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
@@ -173,6 +175,15 @@ def image_head(t: Tape, c: Context, x: Tensor) -> Tensor:
     return cross_entropy(t, c, logits, ("b",))
 
 
+def sequence_head(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """``…ForSequenceClassification``: the pooled first token through dropout and a linear layer."""
+    y = op.dropout(t, _pooler(t, c, x), c.options.hidden_dropout)
+    t.loss = True
+    classes = c.model.num_labels or PAIR
+    logits = projection(t, c, y, "head.classifier", "logits", (classes,), ("h",), bias=True)
+    return cross_entropy(t, c, logits, ("b",))
+
+
 def no_head(t: Tape, c: Context, x: Tensor) -> Tensor:
     """The encoder's states themselves; what is trained on them is not the model's."""
     if not c.options.training:
@@ -200,5 +211,5 @@ def cross_entropy(t: Tape, c: Context, logits: Tensor, rows: Dims, labels: Tenso
     return y
 
 
-HEADS = {"masked": masked_head, "image": image_head, "base": no_head}
+HEADS = {"masked": masked_head, "sequence": sequence_head, "image": image_head, "base": no_head}
 """What may stand on an encoder."""

@@ -14,7 +14,7 @@ from memgui.estimator.modules import litgpt, megatron, torchtitan, torchtune
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import LayerPlan, Writer
 from memgui.estimator.modules.reach import FLASH_2, FLEX
-from memgui.estimator.options import ADAPTERS, BASES, BITSANDBYTES, WIDTHS
+from memgui.estimator.options import ADAPTERS, BASES, BITSANDBYTES, OLD, WIDTHS
 from memgui.spec.model import ModelSpec
 
 
@@ -73,6 +73,26 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "compile": (False,),
         },
         shares=("tensor", "pipeline", "context"),
+    ),
+    OLD: Implementation(
+        "PyTorch 1.10, Transformers 4.17",
+        None,
+        {
+            "method": ("full", "frozen"),
+            "attention": ("eager",),
+            "loss": ("auto", "standard"),
+            "compile": (False,),
+            "frozen_layers": (0,),
+        },
+        {
+            "num_experts": (0,),
+            "kv_lora_rank": (None,),
+            "mamba_d_ssm": (0,),
+            "sliding_window": (None,),
+            "position_embedding": ("learned",),
+            "image_size": (0,),
+            "num_encoder_layers": (0,),
+        },
     ),
     "fused": Implementation(
         "Liger Kernel 0.8, PyTorch 2.13, Transformers 5.24",

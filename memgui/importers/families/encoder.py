@@ -27,6 +27,8 @@ DISTILLED = {
     "hidden_dropout": "dropout",
 }
 """DistilBERT's own names."""
+CLASSIFIERS = ("BertForSequenceClassification", "AlbertForSequenceClassification")
+"""Classes with a linear layer on the pooled first token."""
 DISENTANGLED = {
     "relative_attention": True,
     "share_att_key": True,
@@ -38,8 +40,13 @@ DISENTANGLED = {
 
 def head(c: Config, usual: str, pooler: bool = False) -> Fields:
     """What stands on top: nothing (but a pooler, where the family has one) under a bare ``…Model``."""
-    bare = any(name.endswith("Model") for name in c.texts("architectures"))
-    return {"head": "base", "pooler": pooler} if bare else {"head": usual}
+    names = c.texts("architectures")
+    if any(name.endswith("Model") for name in names):
+        return {"head": "base", "pooler": pooler}
+    if any(name in CLASSIFIERS for name in names):
+        classes = c.count_or_none("num_labels") or len(c.within("id2label").stated.value)
+        return {"head": "sequence", "num_labels": classes}
+    return {"head": usual}
 
 
 @family("bert", "electra")

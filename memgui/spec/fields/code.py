@@ -64,6 +64,7 @@ FIELDS: tuple[Field, ...] = (
         section="precision",
         choices=(
             Choice("transformers", "Transformers", "5.24"),
+            Choice("transformers_2022", QT_TRANSLATE_NOOP("fields", "Transformers of 2022"), "PyTorch 1.10"),
             Choice("fused", QT_TRANSLATE_NOOP("fields", "Fused kernels"), "Liger 0.8"),
             Choice("megatron", "Megatron-LM", "core 0.12"),
             Choice("torchtitan", "torchtitan", "2025"),

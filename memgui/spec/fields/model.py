@@ -40,6 +40,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("masked", QT_TRANSLATE_NOOP("fields", "masked token")),
         Choice("seq2seq", QT_TRANSLATE_NOOP("fields", "sequence to sequence")),
         Choice("speech", QT_TRANSLATE_NOOP("fields", "speech to text")),
+        Choice("sequence", QT_TRANSLATE_NOOP("fields", "classes of the sequence")),
         Choice("image", QT_TRANSLATE_NOOP("fields", "image classes")),
         Choice("base", QT_TRANSLATE_NOOP("fields", "none")),
     ),
