@@ -27,6 +27,7 @@ from memgui.estimator.shards import (
     gathered_window,
     gradient_shards,
     lasting_buffers,
+    saved_whole,
     shape_of,
     shard,
     sized,
@@ -67,7 +68,7 @@ class Account(NamedTuple):
     for a step.  Of what ranks share out there is one rank's.  ``buckets`` are DDP's; ``lasting`` is what
     sharing keeps from step to step, ``running`` what it holds while a micro batch runs, ``returning``
     while it runs back.  ``fills``: new gradients go into a buffer of shards at once; ``adds``: they are
-    added to whole ones in ``running``.
+    added to whole ones in ``running``.  ``saving`` is there while the model is saved.
     """
 
     weights: tuple[tuple[Parameter | State, int], ...]
@@ -95,6 +96,7 @@ class Account(NamedTuple):
     returning: Heap
     fills: bool
     adds: bool
+    saving: Heap
 
 
 @lru_cache(maxsize=64)
@@ -148,6 +150,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         returning=_heap(backward_buffers(trained, layout)),
         fills=layout.library == "deepspeed" and layout.shares_gradients,
         adds=bool(gathered),
+        saving=_heap(saved_whole(program, layout, keeping)) if keeping is not None else _NOTHING,
     )
 
 

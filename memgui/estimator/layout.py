@@ -14,7 +14,8 @@ class Layout(NamedTuple):
     ``library`` shares out (or reduces) gradients, states and weights: ``pytorch`` (DistributedDataParallel,
     FSDP2), ``deepspeed`` or ``megatron``.  ``bucket`` is how many gradients DeepSpeed reduces at once.
     ``bucket_views``: gradients are views of DDP's buckets.  ``weights_on_host``: shards of weights and
-    gradients lie in the computer's memory.
+    gradients lie in the computer's memory.  ``saves_whole``: FSDP gathers all weights on each rank to
+    save them.
     """
 
     data: int = 1
@@ -29,6 +30,7 @@ class Layout(NamedTuple):
     bucket: int = 0
     bucket_views: bool = False
     weights_on_host: bool = False
+    saves_whole: bool = False
 
     @property
     def replicas(self) -> int:
@@ -113,4 +115,5 @@ def layout_of(scenario: Scenario) -> Layout:
         bucket=bucket,
         bucket_views=split.gradient_as_bucket_view,
         weights_on_host=split.offload_parameters and split.sharding == "zero3",
+        saves_whole=split.gather_to_save and split.sharding == "zero3",
     )

@@ -27,6 +27,7 @@ FIRST = {
     "optimizer": QT_TRANSLATE_NOOP("messages", "First step: optimizer"),
     "after_step": QT_TRANSLATE_NOOP("messages", "First step: optimizer done"),
     "after_zero_grad": QT_TRANSLATE_NOOP("messages", "First step: gradients freed"),
+    "save": QT_TRANSLATE_NOOP("messages", "First step: the model is saved"),
 }
 STEADY = {
     "start": QT_TRANSLATE_NOOP("messages", "Every further step: start"),
@@ -46,6 +47,7 @@ STEADY = {
     "optimizer": QT_TRANSLATE_NOOP("messages", "Optimizer step"),
     "after_step": QT_TRANSLATE_NOOP("messages", "Optimizer done"),
     "after_zero_grad": QT_TRANSLATE_NOOP("messages", "Gradients freed"),
+    "save": QT_TRANSLATE_NOOP("messages", "The model is saved"),
 }
 FURTHER = {
     "forward.embedding": QT_TRANSLATE_NOOP("messages", "Further micro batch: forward, embedding"),
@@ -91,6 +93,7 @@ PHASES = {
     "optimizer": "optimizer",
     "after_step": "optimizer",
     "after_zero_grad": "optimizer",
+    "save": "optimizer",
 }
 """Phase of a stage where it is not the first word of its name."""
 

@@ -154,6 +154,24 @@ def gathered_stage(kept: Iterable[tuple[Parameter | State, int]], layout: Layout
     return tuple(found)
 
 
+def saved_whole(program: Program, layout: Layout, keeping: Keeping) -> Listed:
+    """What FSDP holds at the end of making a whole state dict: copies of all weights.
+
+    Beside them the root is gathered all the time, and the layer whose copies are made.
+    """
+    if not (layout.saves_whole and layout.fsdp):
+        return ()
+    root = [(one, 1) for block in program.frames for one in block.tape.parameters]
+    layers = [(one, kind.count) for kind in program.kinds for one in kind.parameters]
+    last = [(one, 1) for one in program.kinds[-1].parameters] if program.kinds else []
+    found: list[tuple[State, int]] = []
+    for name, weights in (("weight, to save", [*root, *layers]), ("weight, gathered", [*root, *last])):
+        for one, count in weights:
+            width = (keeping.master if one.grad else 0) or one.width
+            found.append((state_of(name, one, width), count))
+    return tuple(found)
+
+
 SUB_GROUP: Final = 1_000_000_000
 """Numbers that stage 3 updates at once (``sub_group_size``)."""
 

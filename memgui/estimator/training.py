@@ -25,7 +25,7 @@ from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
-from memgui.estimator.search import highest_of
+from memgui.estimator.search import highest, highest_of
 from memgui.estimator.symbols import TRAINING
 from memgui.estimator.unit_walk import UnitWalk
 from memgui.estimator.units import units_of
@@ -136,7 +136,9 @@ class TrainingRun(Run):
         }
         if base["gradients"] > a.buckets.bytes:
             listed["gradients"] += a.gradients
-        if found.stage == "optimizer":
+        if found.stage == "save":
+            listed["temporary"] += a.saving.things
+        elif found.stage == "optimizer":
             listed["temporary"] += a.step_things
         else:
             listed["temporary"] += a.running.things
@@ -175,7 +177,8 @@ class TrainingRun(Run):
         return {"host_bytes": self.account.host_bytes} if self.account.host_bytes else {}
 
     def doubt(self, found: Found) -> int:
-        return self.account.doubt_bytes if found.base.components["optimizer_states"] else 0
+        states = self.account.doubt_bytes if found.base.components["optimizer_states"] else 0
+        return states + self._rushed(found)
 
     # -- the peak -------------------------------------------------------------------------------
 
@@ -218,6 +221,9 @@ class TrainingRun(Run):
         )
 
     def peak(self) -> Found:
+        return self._saving(self._stepping())
+
+    def _stepping(self) -> Found:
         accumulate = self.accumulates or self.gradients_stay
         walk = self.walk(accumulate=accumulate)
         start = self.base(states=True, gradients=accumulate)
@@ -238,6 +244,28 @@ class TrainingRun(Run):
             return Found(f"step2.{stage}", stage, STEADY[stage], base, amount, bag, -1, self.stepper())
         forward = best.at < turn
         return self._found(forward, best.at - (0 if forward else turn), best.offset, accumulate)
+
+    def _saving(self, found: Found) -> Found:
+        """``found``, or the moment at which the model is saved where more is there then."""
+        saving = self.account.saving
+        base = self.base(states=True, gradients=self.gradients_stay)
+        if not saving.things or base.bytes + saving.bytes <= found.base.bytes + found.amount.bytes:
+            return found
+        amount = Amount({"temporary": saving.bytes}, saving.excess)
+        return Found("step2.save", "save", STEADY["save"], base, amount, dict, -1, "")
+
+    def _rushed(self, found: Found) -> int:
+        """What the peak may be more where no gather waits for the layer before: all weights are there."""
+        if self.units is None or self.scenario.parallelism.limit_all_gathers:
+            return 0
+        accumulate = self.accumulates or self.gradients_stay
+        walk = self.walk(accumulate=accumulate)
+        busiest = max(highest(point)[0] for point in (*walk.forward(), *walk.backward()))
+        whole = sum(
+            one.coefficient * count for block, count in self.program.blocks() for one in block.tape.parameters
+        )
+        there = self.base(states=True, gradients=accumulate).bytes + busiest + whole
+        return max(0, there - found.base.bytes - found.amount.bytes)
 
     def left(self, walk: Walk[N]) -> N:
         """What of a micro batch is alive in the optimizer's step."""
@@ -301,6 +329,10 @@ class TrainingRun(Run):
         yield make(f"{step}.after_step", "after_step", labels["after_step"], stepping)
         rest = self.base(states=True, gradients=self.gradients_stay)
         yield make(f"{step}.after_zero_grad", "after_zero_grad", labels["after_zero_grad"], rest)
+        saving = self.account.saving
+        if saving.things:
+            whole = rest.plus(Amount({"temporary": saving.bytes}, saving.excess))
+            yield make(f"{step}.save", "save", labels["save"], whole)
 
     def _micro_batch(
         self, prefix: str, labels: dict[str, str], base: Amount, overhead: Overhead, *, accumulate: bool

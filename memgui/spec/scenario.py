@@ -118,6 +118,8 @@ class Parallelism(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     bucket_elements: int | None = None
     gradient_as_bucket_view: bool = False
     offload_parameters: bool = False
+    limit_all_gathers: bool = True
+    gather_to_save: bool = False
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
 from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario
 from memgui.spec.serving import validate_serving
+from memgui.spec.validate_code import code
 from memgui.spec.validate_layout import divisors, layout
 from memgui.spec.values import check
 from memgui.spec.weights import MOST, weights
@@ -31,6 +32,7 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
         *_step(scenario),
         *validate_training(scenario),
         *layout(scenario),
+        *code(scenario),
         *_method(scenario),
         *validate_serving(scenario),
     ]

@@ -115,10 +115,12 @@ def _parts(scenario: Scenario) -> Iterator[Issue]:
 def _sequences(scenario: Scenario) -> Iterator[Issue]:
     split, length = scenario.parallelism, scenario.training.sequence_length
     path = "training.sequence_length"
-    if split.context > 1 and length % split.context:
-        yield _not_split("parallelism.context", path, length, split.context)
-    ranks = split.tensor * split.context
-    if split.sequence and split.tensor > 1 and length % ranks:
+    pieces = 2 * split.context if split.context > 1 else 1  # each rank has one from either end
+    if length % pieces:
+        yield _not_split("parallelism.context", path, length, pieces)
+    ranks = split.tensor * pieces
+    along = split.sequence or scenario.training.implementation == "torchtitan"
+    if along and split.tensor > 1 and length % ranks:
         yield _not_split("parallelism.tensor", path, length, ranks)
     if split.sequence and split.tensor == 1:
         text = QT_TRANSLATE_NOOP(

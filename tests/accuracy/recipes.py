@@ -69,6 +69,7 @@ def torchtitan(entry: Mapping[str, Any], precision: str) -> dict[str, Any]:
     """
     name = str(entry["id"])
     compiled = "compile" in name or "float8" in name or bool(entry.get("quantisation"))
+    compiled = compiled or name.startswith("ao-titan")  # torchao's script compiles its baseline too
     settings: dict[str, Any] = {
         "training.keep_outputs": False,
         "training.compile": compiled and "nocompile" not in name and "eager" not in name,

@@ -116,11 +116,16 @@ def _layout(text: str, gpus: int) -> dict[str, Any]:
     return words.parallelism(given, gpus)
 
 
+SINCE_WAITING = "2023-10-04"
+"""When PyTorch 2.1 came, whose FSDP gathers a layer only when the one before is done."""
+
 BEFORE_SDPA = "2023-12-11"
 """When Transformers 4.36 came, the first in which Llama has more than eager attention."""
 
 
 def _training(entry: Mapping[str, Any]) -> dict[str, Any]:
+    if any(word in entry["model"] for word in ("PPO", "GRPO")):
+        raise Inexpressible("several models share the devices")
     framework = entry.get("framework") or ""
     quantisation = entry.get("quant")
     stated = entry.get("precision") or ("bf16" if quantisation else None)
@@ -143,6 +148,9 @@ def _training(entry: Mapping[str, Any]) -> dict[str, Any]:
         "training.implementation": implementation,
         **words.optimizer(entry.get("optimizer"), framework),
     }
+    if "FSDP" in (entry.get("parallelism") or "") and (entry.get("date") or SINCE_WAITING) < SINCE_WAITING:
+        settings["parallelism.limit_all_gathers"] = False
+        settings["parallelism.gather_to_save"] = "checkpoint gather" in (entry.get("died_at") or "")
     if entry.get("grad_accum"):
         settings["training.gradient_accumulation_steps"] = int(entry["grad_accum"])
     lora = entry.get("lora") or ""

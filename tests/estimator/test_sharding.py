@@ -221,3 +221,20 @@ def test_masters_in_bf16_take_10_bytes_for_each_number() -> None:
     formats = {"precision": "bf16_master", "master_format": "bf16", "state_format": "bf16"}
     held = ledger(spread(training(LLAMA_2_7B, **formats), data=4, sharding="zero3", library="deepspeed"))
     assert held.steps[1].start == pytest.approx(10 / 4 * held.parameters.total, rel=0.01)
+
+
+def test_fsdp_that_saves_from_the_device_holds_all_weights_then() -> None:
+    scenario = training(LLAMA_3_1B, precision="bf16_mixed", sequence_length=16)
+    found = estimate(spread(scenario, data=8, sharding="zero3", gather_to_save=True))
+    assert found.peak_moment.key == "step2.save"
+    assert found.component("temporary").bytes > 4 * found.parameters.total
+    assert estimate(spread(scenario, data=8, sharding="zero3")).peak_moment.key != "step2.save"
+
+
+def test_gathers_that_do_not_wait_may_hold_all_weights() -> None:
+    scenario = training(LLAMA_3_1B, precision="bf16_mixed")
+    waiting = estimate(spread(scenario, data=8, sharding="zero3"))
+    rushing = estimate(spread(scenario, data=8, sharding="zero3", limit_all_gathers=False))
+    assert rushing.peak_bytes == waiting.peak_bytes
+    assert rushing.low_bytes == waiting.low_bytes
+    assert rushing.high_bytes - waiting.high_bytes == 2 * waiting.parameters.total

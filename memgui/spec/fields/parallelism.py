@@ -52,6 +52,10 @@ def _ddp(scenario: Scenario) -> bool:
     return _training(scenario) and reduced and library(scenario) == "pytorch"
 
 
+def _fsdp(scenario: Scenario) -> bool:
+    return _sharded_weights(scenario) and library(scenario) == "pytorch"
+
+
 def _sharded_weights(scenario: Scenario) -> bool:
     return _training(scenario) and scenario.parallelism.sharding == "zero3"
 
@@ -228,5 +232,33 @@ FIELDS: tuple[Field, ...] = (
         advanced=True,
         applies=_sharded_weights,
         why_not=QT_TRANSLATE_NOOP("fields", "Only weights that are shared out can leave the device."),
+    ),
+    Field(
+        "parallelism.limit_all_gathers",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Gathers wait"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "A layer is gathered when the one before it is done. FSDP before PyTorch 2.1 did not wait: all "
+            "weights may be there at once then, which counts as possible, not as usual.",
+        ),
+        section="parallelism",
+        advanced=True,
+        applies=_fsdp,
+        why_not=QT_TRANSLATE_NOOP("fields", "Only FSDP gathers weights layer by layer."),
+    ),
+    Field(
+        "parallelism.gather_to_save",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Saved from the device"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "All weights are gathered on each device when the model is saved, as FSDP does unless it moves "
+            "them to the CPU.",
+        ),
+        section="parallelism",
+        advanced=True,
+        applies=_fsdp,
+        why_not=QT_TRANSLATE_NOOP("fields", "Only FSDP gathers weights layer by layer."),
     ),
 )
