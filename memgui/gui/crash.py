@@ -38,6 +38,7 @@ class CrashGuard(QObject):
         self._save = save
         self._report = report
         self._handling = False
+        self._kept = False
         self._hooks = (sys.excepthook, threading.excepthook)
         self.dialog: CrashDialog | None = None
         self._caught.connect(self._show, Qt.ConnectionType.QueuedConnection)
@@ -66,6 +67,7 @@ class CrashGuard(QObject):
             return
         self._handling = True
         try:
+            self._kept = False
             if QThread.currentThread() is self.thread():
                 self._save_first()
             self._caught.emit(self._report(kind, error, trace))
@@ -76,6 +78,7 @@ class CrashGuard(QObject):
 
     def _save_first(self) -> None:
         """What cannot be saved is no reason to say nothing."""
+        self._kept = True
         try:
             self._save()
         except Exception:
@@ -84,6 +87,8 @@ class CrashGuard(QObject):
     def _show(self, report: str) -> None:
         from memgui.gui.crash_dialog import CrashDialog
 
+        if not self._kept:  # another thread's fault: the document is this thread's
+            self._save_first()
         window = QApplication.activeWindow()
         self.dialog = CrashDialog(report, window)
         self.dialog.finished.connect(self._closed)

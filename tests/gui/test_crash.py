@@ -16,10 +16,12 @@ from memgui.gui.crash import CrashGuard
 class Calls:
     def __init__(self) -> None:
         self.order: list[str] = []
+        self.threads: dict[str, threading.Thread] = {}
         self.fault: Exception | None = None
 
     def save(self) -> None:
         self.order.append("save")
+        self.threads["save"] = threading.current_thread()
         if self.fault is not None:
             raise self.fault
 
@@ -66,14 +68,15 @@ def test_it_saves_first_then_says_so(guard: CrashGuard, calls: Calls, qtbot: QtB
     close(guard)
 
 
-def test_a_thread_of_its_own_is_heard_and_saves_nothing(
+def test_a_thread_of_its_own_is_heard_and_the_documents_thread_saves(
     guard: CrashGuard, calls: Calls, qtbot: QtBot
 ) -> None:
     thread = threading.Thread(target=lambda: [][1])
     thread.start()
     thread.join()
     qtbot.waitUntil(lambda: guard.dialog is not None)
-    assert calls.order == ["report"]  # the document belongs to the other thread
+    assert calls.order == ["report", "save"]  # before the dialog says that it is kept
+    assert calls.threads["save"] is threading.current_thread()
     close(guard)
 
 
