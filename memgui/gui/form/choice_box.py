@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from collections.abc import Callable, Mapping
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent, QStandardItemModel, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from memgui.gui.controls.buttons import CheckBox
 from memgui.gui.controls.fields import ComboBox
-from memgui.gui.texts import field_text
+from memgui.gui.texts import field_text, message_text
 from memgui.spec.fields import Field
+from memgui.spec.messages import Message
 
 
 class ChoiceBox(ComboBox):
@@ -19,12 +23,16 @@ class ChoiceBox(ComboBox):
 
     def __init__(self, field: Field, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.asks: Callable[[], Mapping[object, Message]] = dict
+        """Says which choices cannot be taken now, and why; asked when one may be taken."""
         self._value: str | None = None
+        self._tips: dict[object, str] = {}
         if field.optional:
             self.add_choice(None, field_text(field.empty_label))
         for choice in field.choices:
             texts = (field_text(choice.label), field_text(choice.note), field_text(choice.help))
             self.add_choice(choice.value, *texts)
+            self._tips[choice.value] = texts[-1]
         self._known = self.count()
         self.setCurrentIndex(-1)
         self.activated.connect(self._chosen)
@@ -45,6 +53,32 @@ class ChoiceBox(ComboBox):
             index = self.count()
             self.add_choice(value, str(value))
         self.setCurrentIndex(index)
+
+    def showPopup(self) -> None:
+        self._mark()
+        super().showPopup()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        self._mark()
+        super().keyPressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            self._mark()
+        super().wheelEvent(event)
+
+    def _mark(self) -> None:
+        """Grey what cannot be taken, with the reason as its tip."""
+        reasons = self.asks()
+        model = self.model()
+        assert isinstance(model, QStandardItemModel)
+        for row in range(self._known):
+            value = self.itemData(row)
+            reason = reasons.get(value)
+            model.item(row).setEnabled(reason is None)
+            tip = self._tips.get(value, "") if reason is None else message_text(reason)
+            self.setItemData(row, tip, Qt.ItemDataRole.ToolTipRole)
+            self.setItemData(row, tip, Qt.ItemDataRole.AccessibleDescriptionRole)
 
     def _chosen(self, index: int) -> None:
         value = self.itemData(index)

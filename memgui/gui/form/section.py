@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
 
 from PySide6.QtCore import Qt, Signal
@@ -12,13 +13,16 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from memgui.document.document import Document
 from memgui.document.result import Result
 from memgui.gui.controls.buttons import SectionHeader
+from memgui.gui.form.choice_box import ChoiceBox
 from memgui.gui.form.more import More
 from memgui.gui.form.row import MARGIN, Row
 from memgui.gui.form.summary import nothing_here, summary
 from memgui.gui.texts import section_title
 from memgui.gui.theme import Look, Role
+from memgui.planning.choices import refused
 from memgui.spec import get
 from memgui.spec.fields import Field
+from memgui.spec.messages import Message
 
 UNCOUNTED = ("device",)
 """Sections whose values are a choice of one's own each time: "3 changed" would say nothing."""
@@ -136,11 +140,16 @@ class Section(QWidget):
             if field.path not in self.rows and (with_advanced or not field.advanced):
                 row = Row(field, self._body)
                 self.rows[field.path] = row
+                if isinstance(row.box, ChoiceBox):
+                    row.box.asks = partial(self._refused, field)
                 row.hide()
                 # The plain rows stand before "more", the advanced ones after it.
                 column.insertWidget(place + (1 if field.advanced else 0), row)
                 self.row_made.emit(row)
         self._order_stops()
+
+    def _refused(self, field: Field) -> Mapping[object, Message]:
+        return {} if self._result is None else refused(self._result.scenario, field)
 
     def _order_stops(self) -> None:
         """Have Tab go from line to line, whenever the rows were made."""

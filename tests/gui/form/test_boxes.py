@@ -9,6 +9,7 @@ from memgui.gui.form.text_box import TextBox
 from memgui.gui.search_item import Item
 from memgui.spec import Device
 from memgui.spec.fields import BY_PATH
+from memgui.spec.messages import Message
 
 TARGETS = "training.lora.target_modules"
 
@@ -24,6 +25,24 @@ def test_a_choice_is_shown_without_echo_and_taken_by_key(qtbot: QtBot) -> None:
     QTest.keyClick(box, Qt.Key.Key_Down)
     assert edits == ["fp16"]
     assert box.value() == "fp16"
+
+
+def test_what_cannot_be_taken_is_grey_says_why_and_is_passed_over(qtbot: QtBot) -> None:
+    box = ChoiceBox(BY_PATH["training.precision"])
+    qtbot.addWidget(box)
+    box.asks = lambda: {"fp16": Message("{path} is {value}, which is unusual.", {"path": "it", "value": 2})}
+    box.set_value("bf16")
+    edits: list[object] = []
+    box.edited.connect(lambda value, held: edits.append(value))
+    QTest.keyClick(box, Qt.Key.Key_Down)
+    assert edits
+    assert edits != ["fp16"]
+    row = box.findData("fp16")
+    assert not box.model().flags(box.model().index(row, 0)) & Qt.ItemFlag.ItemIsEnabled
+    assert "unusual" in box.itemData(row, Qt.ItemDataRole.ToolTipRole)
+    box.asks = dict
+    QTest.keyClick(box, Qt.Key.Key_Up)
+    assert edits[-1] == "fp16"
 
 
 def test_a_value_that_is_no_choice_is_listed_as_it_stands(qtbot: QtBot) -> None:

@@ -1,0 +1,48 @@
+"""What cannot be chosen as things stand, and the reason that is given for it."""
+
+import time
+
+from memgui.estimator import estimate
+from memgui.planning.choices import refused
+from memgui.spec import Lora, replace
+from memgui.spec.fields import BY_PATH, FIELDS, Kind
+from memgui.spec.validate import validate
+from tests.estimator.build import training
+from tests.estimator.models import GPT2, LLAMA_3_1B
+
+ADAPTERS = training(LLAMA_3_1B, method="lora")
+
+
+def test_what_peft_does_not_build_is_refused_with_its_reason() -> None:
+    dora = replace(ADAPTERS, "training.lora.variant", "dora")
+    found = refused(dora, BY_PATH["training.base_format"])
+    assert "nf4" not in found
+    assert found["awq_int4_g128"].args == {"adapter": "DoRA", "base": "awq_int4_g128"}
+    assert refused(ADAPTERS, BY_PATH["training.base_format"]) == {}
+
+
+def test_what_a_library_cannot_run_is_refused() -> None:
+    found = refused(training(GPT2, sequence_length=512), BY_PATH["training.implementation"])
+    assert {"fused", "torchtune"} <= set(found)
+    assert "transformers" not in found
+
+
+def test_a_fault_that_stands_anyway_is_no_choices_fault() -> None:
+    broken = training(LLAMA_3_1B, method="lora", lora=Lora(rank=0))
+    assert refused(broken, BY_PATH["training.lora.variant"]) == {}
+
+
+def test_what_is_refused_cannot_be_computed() -> None:
+    for field in FIELDS:
+        if field.kind is not Kind.CHOICE or not field.applies(ADAPTERS):
+            continue
+        for value in refused(ADAPTERS, field):
+            other = replace(ADAPTERS, field.path, value)
+            faults = any(issue.severity == "error" for issue in validate(other))
+            assert faults or estimate(other).verdict.kind == "unknown", (field.path, value)
+
+
+def test_asking_takes_no_time_to_speak_of() -> None:
+    began = time.process_time()
+    refused(ADAPTERS, BY_PATH["training.base_format"])
+    assert time.process_time() - began < 0.1
