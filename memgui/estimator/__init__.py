@@ -1,11 +1,14 @@
 """Which bytes lie on one device, at which moment, and why.  Pure arithmetic on integers.
 
-No Qt, no files, no clock, no locale.  Two questions can be asked:
+No Qt, no files, no clock, no locale.  Three questions can be asked:
 
 ``estimate(scenario) -> Estimate``
     The answer for a person: eight components at the peak, timeline, verdict (see
     :mod:`memgui.estimator.result`).  Raises nothing for a valid scenario; one that ``validate``
     refuses gets a verdict of kind ``unknown`` that says why.
+
+``at_least(scenario) -> int``
+    Bytes that the answer will not fall short of, in a fraction of the time.
 
 ``ledger(scenario) -> Ledger``
     The tensors behind it, for tests and for views that list them.  All sizes are bytes, all
@@ -40,8 +43,9 @@ Timeline moments are keyed ``load``, ``step1.start``, ``step2.forward.layer.3``,
 
 from __future__ import annotations
 
+from memgui.estimator.at_least import at_least
 from memgui.estimator.estimate import estimate
 from memgui.estimator.ledger import Entry, Ledger, StepFigures, ledger
 from memgui.estimator.result import Estimate
 
-__all__ = ["Entry", "Estimate", "Ledger", "StepFigures", "estimate", "ledger"]
+__all__ = ["Entry", "Estimate", "Ledger", "StepFigures", "at_least", "estimate", "ledger"]

@@ -144,6 +144,9 @@ class InferenceRun(Run):
             return self.account.weight_bytes + self.prefill.walk.cache() + sum(self.prefill.input_sizes)
         return self.account.weight_bytes
 
+    def floor(self) -> int:
+        return self.account.weight_bytes
+
     def doubt(self, found: Found) -> int:
         """gpt-fast makes its table of all positions in fp32 and complex numbers, which may stay reserved."""
         if not self.program.options.ahead:

@@ -68,6 +68,10 @@ class Run(ABC):
     def persistent(self) -> int:
         """Bytes that lie still from step to step."""
 
+    @abstractmethod
+    def floor(self) -> int:
+        """No more bytes than there are at the peak, known without a walk."""
+
     def assumptions(self) -> tuple[Message, ...]:
         """What the figures take for granted."""
         return ()

@@ -124,6 +124,12 @@ class TrainingRun(Run):
         a = self.account
         return a.weight_bytes + a.state_bytes
 
+    def floor(self) -> int:
+        accumulate = self.accumulates or self.gradients_stay
+        turning = self.busy(self.base(states=True, gradients=accumulate), back=True)
+        stepping = self.base(states=True, gradients=True).bytes + self.account.step_bytes
+        return max(stepping, turning.bytes + self.walk(accumulate=accumulate).turned())
+
     def held(self, found: Found) -> Held:
         a = self.account
         base = found.base.components

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from memgui.estimator import at_least
 from memgui.estimator import estimate as _estimate
 from memgui.estimator.result import Estimate
 from memgui.spec import Issue, Scenario
 from memgui.spec.validate import validate
 
 Estimator = Callable[[Scenario], Estimate]
+Floor = Callable[[Scenario], int]
 Check = Callable[[], None]
 """Called between estimates; raises whatever its owner likes where the answer is no longer wanted
 (``memgui.document.jobs.Job.check`` is one).  The exception passes through every tool here."""
@@ -70,14 +72,21 @@ class Asker:
         check: called before each estimate (see :data:`Check`).
         estimate: what is asked.
         remember: whether asking again about an equal scenario gives the kept answer.
+        floor: what a scenario needs at the least, found sooner than an estimate.
     """
 
     def __init__(
-        self, check: Check = go_on, estimate: Estimator = _estimate, *, remember: bool = False
+        self,
+        check: Check = go_on,
+        estimate: Estimator = _estimate,
+        *,
+        remember: bool = False,
+        floor: Floor | None = None,
     ) -> None:
         self.check = check
         self.calls = 0
         self._estimate = estimate
+        self._floor = at_least if floor is None and estimate is _estimate else floor
         self._kept: dict[Scenario, Answer] | None = {} if remember else None
 
     def __call__(self, scenario: Scenario) -> Answer:
@@ -88,6 +97,18 @@ class Asker:
         if kept is None:
             kept = self._kept[scenario] = self._ask(scenario)
         return kept
+
+    def lacks(self, scenario: Scenario) -> int | None:
+        """Bytes that ``scenario`` lacks for sure, without an estimate; ``None`` where it may fit.
+
+        An estimate of one that lacks something says ``does_not_fit``.
+        """
+        if self._floor is None or (self._kept is not None and scenario in self._kept):
+            return None
+        if self.forbids(scenario) is not None:
+            return None
+        missing = self._floor(scenario) - scenario.device.memory_bytes
+        return missing if missing >= 0 else None
 
     def forbids(self, scenario: Scenario) -> Issue | None:
         """The first error that validation finds in ``scenario``, without an estimate."""

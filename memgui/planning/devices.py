@@ -64,7 +64,10 @@ def _least_enough(
 
     def on(device: Device) -> OnDevice | None:
         changes = moved(scenario, device)
-        answer = ask(apply(scenario, changes))
+        changed = apply(scenario, changes)
+        if ask.lacks(changed) is not None:
+            return None
+        answer = ask(changed)
         enough = answer.estimate is not None and within(answer.estimate)
         return OnDevice(device, answer, changes) if enough else None
 
@@ -89,16 +92,21 @@ def fewest_devices(
     changed (``parallelism.sharding``, …).  ``None`` where no number is allowed or enough.
     """
     ask = Asker() if ask is None else ask
-    for one in on_more_devices(scenario, layout, path, ask):
-        if one.answer.fits:
-            return one
+    for changes in more_devices(scenario, layout, path):
+        changed = apply(scenario, changes)
+        if ask.lacks(changed) is None:
+            answer = ask(changed)
+            if answer.issue is not None:
+                return None
+            if answer.fits:
+                return OnDevice(changed.device, answer, changes)
     return None
 
 
-def on_more_devices(
-    scenario: Scenario, layout: tuple[Change, ...], path: str, ask: Asker, most: int = MOST
-) -> Iterator[OnDevice]:
-    """``scenario`` on twice as many devices, four times as many, … while that can be computed.
+def more_devices(
+    scenario: Scenario, layout: tuple[Change, ...], path: str, most: int = MOST
+) -> Iterator[tuple[Change, ...]]:
+    """The changes that put ``scenario`` on twice as many devices, four times as many, and so on.
 
     Devices that stand there and share nothing yet come first: they are taken before others are asked for.
     """
@@ -111,11 +119,7 @@ def on_more_devices(
             change(scenario, path, get(scenario, path) * idle * factor),
             *layout,
         )
-        changes = tuple(one for one in made if one.new != one.old)
-        answer = ask(apply(scenario, changes))
-        if answer.issue is not None:
-            return
-        yield OnDevice(answer.scenario.device, answer, changes)
+        yield tuple(one for one in made if one.new != one.old)
 
 
 def of_a_sort(entries: Iterable[DeviceEntry], scenario: Scenario) -> tuple[DeviceEntry, ...]:

@@ -134,6 +134,7 @@ class _Search:
         self.least = int(field.minimum if field.minimum is not None else 0)
         self.most = int(field.maximum if field.maximum is not None else 2**62)
         self.asked: dict[int, Answer] = {}
+        self.wary = True
 
     def at(self, value: int) -> Answer:
         answer = self.asked.get(value)
@@ -142,6 +143,11 @@ class _Search:
         return answer
 
     def fits(self, value: int) -> bool:
+        if self.wary and value not in self.asked:
+            # what fails whatever the value is needs no estimate
+            self.wary = self.ask.lacks(replace(self.scenario, self.path, value)) is not None
+            if self.wary:
+                return False
         found = self.at(value).estimate
         return found is not None and self.within(found)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from memgui.spec.fields import FIELDS, Field
@@ -40,21 +40,39 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
     return tuple(sorted(issues, key=lambda issue: order[issue.severity]))
 
 
-# a path that is known to exist is read in C; validation stands before every estimate of a sweep
-_READ = tuple(attrgetter(field.path) for field in FIELDS)
-
-
 def _single_fields(scenario: Scenario) -> Iterator[Issue]:
-    for index, read in enumerate(_READ):
-        issue = _judged(index, read(scenario))
-        if issue is not None and FIELDS[index].applies(scenario):
+    found = list(_judged("", scenario))
+    for part in _PARTS:
+        found += _remembered(part, getattr(scenario, part)) if part else ()
+    found.sort(key=itemgetter(0))
+    for index, issue in found:
+        if FIELDS[index].applies(scenario):
             yield issue
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _judged(index: int, value: Any) -> Issue | None:
-    """What is wrong or unusual about a value of the field at ``index``, whether or not it applies."""
-    field = FIELDS[index]
+def _by_part() -> dict[str, list[tuple[int, Callable[[Any], Any]]]]:
+    """The fields by the part of a scenario that holds them: where each stands, and how it is read there."""
+    parts: dict[str, list[tuple[int, Callable[[Any], Any]]]] = {}
+    for index, field in enumerate(FIELDS):
+        head, dot, rest = field.path.partition(".")
+        parts.setdefault(head if dot else "", []).append((index, attrgetter(rest or head)))
+    return parts
+
+
+_PARTS = _by_part()
+
+
+def _judged(part: str, held: Any) -> tuple[tuple[int, Issue], ...]:
+    """What is wrong or unusual in a part of a scenario, whether or not it applies."""
+    found = ((index, _judge(FIELDS[index], read(held))) for index, read in _PARTS[part])
+    return tuple([(index, issue) for index, issue in found if issue is not None])
+
+
+# validation stands before every estimate of a sweep, in which most parts stay as they are
+_remembered = lru_cache(maxsize=256)(_judged)
+
+
+def _judge(field: Field, value: Any) -> Issue | None:
     issue = check(field, value)
     if issue is not None or isinstance(value, bool) or not isinstance(value, (int, float)):
         return issue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memgui.catalog import DeviceEntry
 from memgui.estimator.result import Estimate
@@ -178,6 +179,15 @@ def _favoured(singles: Iterable[Way]) -> dict[str, frozenset[object]]:
     return {path: frozenset(values) for path, values in named.items() if values}
 
 
+class Far(NamedTuple):
+    """Two changes after which so many bytes are still lacking, at the least."""
+
+    lacks: int
+    first: Way
+    changed: Scenario
+    proposal: Proposal
+
+
 def _pairs(
     base: Estimate, firsts: Iterable[Way], rules: Iterable[Rule], means: Means, alone: Mapping[str, Way]
 ) -> tuple[Way, ...]:
@@ -187,6 +197,7 @@ def _pairs(
     """
     seen: set[Scenario] = set()
     found: list[Way] = []
+    far: list[Far] = []
     for first in sorted(firsts, key=lambda way: way.order[1:]):
         gentler = [way for way in found if way.kind == "fits" and way.disturbance < first.disturbance]
         if len(gentler) >= GENTLE_PAIRS:
@@ -201,17 +212,35 @@ def _pairs(
                 if changed in seen:
                     continue
                 seen.add(changed)
+                lacks = means.ask.lacks(changed)
+                if lacks is not None:
+                    far.append(Far(lacks, first, changed, proposal))
+                    continue
                 second = _way(first.estimate, changed, proposal, means.ask)
                 if second is not None:
                     found.append(_pair(base, first, second))
     found.sort(key=lambda way: way.order)
     if not found or found[0].kind == "does_not_fit":
-        return tuple(sorted(found, key=lambda way: -way.headroom_bytes)[:NEAREST])
+        return _nearest(base, found, far, means.ask)
     kept: dict[frozenset[object], Way] = {}
     for way in found:
         if way.kind == found[0].kind:
             kept.setdefault(_alike(way), way)
     return tuple(kept.values())[:MOST_PAIRS]
+
+
+def _nearest(base: Estimate, found: list[Way], far: list[Far], ask: Asker) -> tuple[Way, ...]:
+    """Where no pair fits, those that lack least; of the ones ``far`` off only as many are asked about."""
+    nearest = sorted(found, key=lambda way: -way.headroom_bytes)[:NEAREST]
+    for lacks, first, changed, proposal in sorted(far, key=lambda one: one.lacks):
+        if len(nearest) == NEAREST and lacks > -nearest[-1].headroom_bytes:
+            break
+        second = _way(first.estimate, changed, proposal, ask)
+        if second is not None:
+            nearest.append(_pair(base, first, second))
+            nearest.sort(key=lambda way: (-way.headroom_bytes, way.order))
+            del nearest[NEAREST:]
+    return tuple(nearest)
 
 
 def _is_hopeless(base: Estimate, first: Way, second: Proposal, alone: Mapping[str, Way]) -> bool:

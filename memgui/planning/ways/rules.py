@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from memgui.catalog import DeviceEntry
 from memgui.planning.ask import Asker, surely_fits
 from memgui.planning.changes import Change, apply, change
-from memgui.planning.devices import OnDevice, moved, on_more_devices, smallest_device
+from memgui.planning.devices import more_devices as further
+from memgui.planning.devices import moved, smallest_device
 from memgui.planning.solve import solve
 from memgui.planning.ways.costs import bits_of
 from memgui.planning.words import Said
@@ -57,7 +58,10 @@ _NOT_A_WAY = frozenset(
 
 def _is_enough(scenario: Scenario, changes: tuple[Change, ...], means: Means) -> bool:
     """Whether ``scenario`` surely fits with ``changes`` made."""
-    found = means.ask(apply(scenario, changes)).estimate
+    changed = apply(scenario, changes)
+    if means.ask.lacks(changed) is not None:
+        return False
+    found = means.ask(changed).estimate
     return found is not None and surely_fits(found)
 
 
@@ -311,16 +315,37 @@ def more_devices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
         ]
     layouts.append(("parallelism.tensor", (), QT_TRANSLATE_NOOP("ways", "{count} GPUs, tensor parallel")))
     for path, layout, template in layouts:
-        tried: list[OnDevice] = []
-        for one in on_more_devices(scenario, layout, path, means.ask, most=_MOST_DEVICES):
-            tried.append(one)
-            if one.answer.estimate is not None and surely_fits(one.answer.estimate):
-                break
-        else:
-            tried = tried[:1]
-        if tried:
-            count = tried[-1].device.count
-            yield Proposal(tried[-1].changes, Said(template, counts={"count": count}, context="ways"))
+        least = _fewest_devices(scenario, tuple(further(scenario, layout, path, _MOST_DEVICES)), means)
+        if least is not None:
+            count = apply(scenario, least).device.count
+            yield Proposal(least, Said(template, counts={"count": count}, context="ways"))
+
+
+def _fewest_devices(
+    scenario: Scenario, offered: Sequence[tuple[Change, ...]], means: Means
+) -> tuple[Change, ...] | None:
+    """The first of the changes, to more and more devices, that is enough; the first where none is.
+
+    ``None`` where not even the first can be computed.  More devices that share need no more each: what
+    the most are not enough for is not asked of fewer.
+    """
+    low, high = 0, len(offered)
+    while high and not _is_computable(scenario, offered[high - 1], means):
+        high -= 1
+    if not high:
+        return None
+    if not _is_enough(scenario, offered[high - 1], means):
+        return offered[0]
+    high -= 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _is_enough(scenario, offered[middle], means) else (middle + 1, high)
+    return offered[low]
+
+
+def _is_computable(scenario: Scenario, changes: tuple[Change, ...], means: Means) -> bool:
+    changed = apply(scenario, changes)
+    return means.ask.lacks(changed) is not None or means.ask(changed).estimate is not None
 
 
 _MOST_DEVICES = 16
