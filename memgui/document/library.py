@@ -18,7 +18,7 @@ from memgui.document.document import Document, State
 from memgui.document.jobs import Jobs
 from memgui.document.opening import Opening
 from memgui.files.bounded import FileFault, display_name
-from memgui.presets import share
+from memgui.presets import entries, share
 from memgui.presets.codec import Preset
 from memgui.presets.entries import Entry, Layer
 from memgui.presets.settings import SettingsStore
@@ -41,6 +41,8 @@ class Library(Opening):
         super().__init__(document, catalog, settings, jobs, parent)
         self._presets = presets
         self._seen: dict[str, Entry] = {}
+        self._listed: dict[str, str] | None = None
+        self._warned_of = ""
 
     def start(self) -> tuple[Message, ...]:
         """Clear up after earlier runs; a sentence for each preset that had to be set aside."""
@@ -51,6 +53,36 @@ class Library(Opening):
     def presets(self) -> tuple[Entry, ...]:
         """The person's presets and everyone's, by name."""
         return self._presets.entries()
+
+    def look_again(self) -> None:
+        """Notice what other windows and programs did to the presets while this window was not looked at.
+
+        The list is another one then, and of the open preset it is told once, with a way to what is there now.
+        """
+        found = {entry.key: entry for entry in self._presets.entries()}
+        listed = {key: f"{entry.name}\n{entry.digest}" for key, entry in found.items()}
+        before, self._listed = self._listed, listed
+        if before is not None and before != listed:
+            self.changed.emit()
+        old = self._seen.get(self._document.state.preset)
+        if old is None:
+            return
+        entry = found.get(old.key)
+        now = f"{old.key}\n{entry.digest if entry is not None else ''}"
+        if (entry is not None and entry.digest == old.digest) or now == self._warned_of:
+            return
+        self._warned_of = now
+        message = PresetChanged(old, entry).message
+        if entry is None or entry.state is not entries.State.OK:
+            self._tell(message, severity="warning")
+        else:
+            opened = entry
+            self._tell(
+                message,
+                severity="warning",
+                action_text=QT_TRANSLATE_NOOP("messages", "Open what is there now"),
+                action=lambda: self.open_preset(opened),
+            )
 
     def scenario_of(self, entry: Entry) -> Scenario | None:
         """The scenario of a preset; ``None`` where it has none or cannot be read now."""

@@ -266,6 +266,8 @@ class Interior(QObject):
             widget.setStyleSheet(sheet)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.WindowActivate:
+            self.context.library.look_again()
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
             self._dress_menus()
         return False

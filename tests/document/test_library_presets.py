@@ -25,6 +25,7 @@ class Opened(NamedTuple):
     library: Library
     store: PresetStore
     told: list[Notice]
+    paths: AppPaths
 
     def entry(self) -> Entry:
         (entry,) = self.library.presets()
@@ -50,7 +51,7 @@ def opened(qapp: QApplication, tmp_path: Path) -> Iterator[Opened]:
     library.told.connect(told.append)
     assert library.save_as("Mine")
     told.clear()
-    yield Opened(document, library, store, told)
+    yield Opened(document, library, store, told, paths)
     jobs.close()
 
 
@@ -93,3 +94,39 @@ def test_change_between_two_runs_is_noticed(opened: Opened) -> None:
     opened.library.save()
     assert opened.notes() == "theirs"
     assert "changed by another program" in opened.told[0].message.text
+
+
+def test_what_others_did_is_noticed_when_the_window_is_looked_at_again(opened: Opened) -> None:
+    lists: list[None] = []
+    opened.library.changed.connect(lambda: lists.append(None))
+    opened.library.look_again()
+    opened.library.look_again()
+    assert (lists, opened.told) == ([], [])
+    opened.changed_by_another()
+    opened.document.edit("training.sequence_length", 1024)
+    opened.library.look_again()
+    opened.library.look_again()
+    assert len(lists) == 1
+    (notice,) = opened.told  # once
+    assert "changed by another program" in notice.message.text
+    assert notice.action is not None
+    notice.action()
+    assert opened.document.scenario.training.sequence_length != 1024
+    opened.told.clear()
+    opened.document.edit("training.sequence_length", 2048)
+    opened.library.save()
+    opened.library.look_again()
+    assert ["saved" in notice.message.text for notice in opened.told] == [True]
+    assert opened.notes() == "theirs"
+    opened.told.clear()
+    lists.clear()
+    PresetStore(opened.paths).create("Another's", opened.document.scenario)
+    opened.library.look_again()
+    assert (len(lists), opened.told) == (1, [])
+    opened.store.delete(next(entry for entry in opened.library.presets() if entry.name == "Mine"))
+    opened.library.look_again()
+    assert [notice.message.text for notice in opened.told] == [
+        "“Mine” was deleted by another program since it was opened."
+    ]
+    opened.library.look_again()
+    assert len(opened.told) == 1

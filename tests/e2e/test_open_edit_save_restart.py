@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
@@ -20,6 +20,7 @@ from memgui.gui.presets_model import KIND, Row
 from memgui.gui.why.page import WhyPage
 from memgui.planning.opening import opened
 from memgui.presets.paths import AppPaths
+from memgui.presets.store import PresetStore
 from tests.document.test_library import CONFIG
 from tests.e2e.program import started
 
@@ -204,3 +205,17 @@ def test_a_preset_is_renamed_in_place(qapp: QApplication, qtbot: QtBot, paths: A
         QTest.keyClick(editor, Qt.Key.Key_Return)
         qtbot.waitUntil(lambda: program.context.document.state.name == "Two")
         assert "Two" in program.window.windowTitle()
+
+
+def test_what_another_window_saves_is_in_the_list_when_this_one_is_looked_at(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths
+) -> None:
+    with started(qapp, qtbot, paths) as program:
+        inside(program).actions.show_presets.setChecked(True)
+        PresetStore(paths).create("Another's", program.context.document.scenario)
+        dock = inside(program).presets
+        QApplication.sendEvent(program.window, QEvent(QEvent.Type.WindowActivate))
+        PresetStore(paths).create("One more", program.context.document.scenario)
+        QApplication.sendEvent(program.window, QEvent(QEvent.Type.WindowActivate))
+        names = [item.text() for item in dock.model.items() if item.data(KIND) is Row.PRESET]
+        assert names == ["Another's", "One more"]
