@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memgui.estimator.engines.segments import Segments
+from memgui.estimator.allocator import Allocator, Block
 from memgui.estimator.engines.sheet import Factor, Term
 
 Dims = tuple[Factor | int, ...]
@@ -104,14 +104,15 @@ class Graph:
                 live -= buffer.size
         return most, held, running
 
-    def through(self, segments: Segments) -> None:
-        """Allocate every buffer of PyTorch's allocator in order, and free it when it dies."""
+    def through(self, allocator: Allocator) -> None:
+        """Take every buffer from PyTorch's allocator in order, and give it back when it dies."""
         dying = self._dying()
+        taken: dict[Buffer, Block] = {}
         for at, (_, makes, _) in enumerate(self.steps):
             for buffer in makes:
-                segments.allocate(buffer, buffer.size)
+                taken[buffer] = allocator.take(buffer.size)
             for buffer in dying.get(at, ()):
-                segments.free(buffer)
+                allocator.give(taken.pop(buffer))
 
     def arena(self, alignment: int) -> int:
         """Bytes of one arena in which every buffer gets the smallest free gap that holds it.

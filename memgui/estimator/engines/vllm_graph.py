@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from memgui.estimator.allocator import Allocator
 from memgui.estimator.engines.graph import Buffer, Dims, Graph
-from memgui.estimator.engines.segments import Segments
 from memgui.estimator.engines.settings import batched_tokens, chunked, running_sequences
 from memgui.estimator.engines.sheet import Factor, Term, explained
 from memgui.estimator.overhead import block_bytes
@@ -139,10 +139,10 @@ def _reserved(scenario: Scenario, moments: list[Graph]) -> int:
     """What PyTorch has reserved after the run, where that is what counts."""
     if not _is_old(scenario):
         return 0
-    segments = Segments()
+    allocator = Allocator()
     for graph in moments:
-        graph.through(segments)
-    return segments.reserved
+        graph.through(allocator)
+    return allocator.reserved
 
 
 def _node(alive: list[Buffer], workspace: int, workspace_source: str, reserved: int) -> Node:
