@@ -108,8 +108,6 @@ class Subjects:
         tied = dimensions.get("tied_embeddings", dimensions.get("tied"))
         if tied is not None:
             changes["tie_word_embeddings"] = bool(tied)
-        if "ForSequenceClassification" in name:
-            changes |= {"head": "sequence", "num_labels": 2}
         return msgspec.structs.replace(found, **changes, name=name)
 
     def _sibling(self, name: str, experts: bool) -> ModelSpec:
