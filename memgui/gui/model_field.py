@@ -33,9 +33,14 @@ class ModelField(QAbstractButton):
         numbers = Numbers.of(self._view.view)
         notes = []
         if result.estimate is not None:
-            notes.append(numbers.parameters(result.estimate.parameters.total))
+            counted = result.estimate.parameters
+            notes.append(numbers.parameters(counted.total))
+            if model.num_experts:
+                notes.append(self.tr("{count} active").format(count=numbers.parameters(counted.active)))
         heads, shared = model.num_attention_heads, model.num_key_value_heads
-        if heads != shared:
+        if model.kv_lora_rank is not None:
+            notes.append(self.tr("MLA"))
+        elif heads != shared:
             notes.append(self.tr("MQA") if shared == 1 else self.tr("GQA"))
         if model.max_position_embeddings:
             notes.append(
