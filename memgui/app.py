@@ -150,7 +150,9 @@ class Program(QObject):
             )
             message = Message(text)
         elif told:
-            text = QT_TRANSLATE_NOOP("messages", "Some of what memgui keeps could not be read: {count}.")
+            text = QT_TRANSLATE_NOOP(
+                "messages", "Not all of what memgui keeps could be read or written: {count}."
+            )
             message = Message(text, {"count": len(told)})
         else:
             return

@@ -103,13 +103,15 @@ class SessionKeeper:
         Where the folder cannot be written, what is there is recovered all the same; an issue says so.
         """
         issues: list[Issue] = []
-        with suppress(FileFault):
+        try:
             make_folder(self.folder)
+            can_write = True
+        except FileFault as fault:
+            issues.append(Issue("warning", "session_not_kept", (), fault.message))
+            can_write = False
         with in_turn(self.folder):
-            try:
-                self._take_slot()
-            except FileFault as fault:
-                issues.append(Issue("warning", "session_not_kept", (), fault.message))
+            if can_write:
+                self._take_slot(issues)
             sweep(self.folder)
             found = sorted(self._left(issues), key=lambda slot: slot.time_ns, reverse=True)
             recovery = self._choose(found, issues)
@@ -140,12 +142,14 @@ class SessionKeeper:
             with suppress(OSError):
                 self._lock_path.unlink()
 
-    def _take_slot(self) -> None:
+    def _take_slot(self, issues: list[Issue]) -> None:
         try:
             self._lock = open(self._lock_path, "wb")  # noqa: SIM115 - held until close()
         except OSError as error:
-            raise write_fault(self._lock_path, error) from error
-        hold(self._lock.fileno())
+            fault = write_fault(self._lock_path, error)
+            issues.append(Issue("warning", "session_not_kept", (), fault.message))
+        else:
+            hold(self._lock.fileno())
 
     def _left(self, issues: list[Issue]) -> list[_Slot]:
         """The slots of memguis that are no more."""

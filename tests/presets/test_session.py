@@ -209,7 +209,9 @@ def test_where_nothing_can_be_written_memgui_starts_all_the_same(tmp_path: Path)
     keeper = SessionKeeper(tmp_path / "file" / "sessions")
     found = keeper.start()
     assert found.session is None
-    assert "cannot be written" in found.issues[0].text
+    (issue,) = found.issues
+    assert "sessions cannot be written" in issue.text  # the folder, not the lock in it
+    assert "something on that path is not a folder" in issue.text
     with pytest.raises(FileFault):
         keeper.write(SESSION)
     with pytest.raises(FileFault):
