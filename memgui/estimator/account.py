@@ -122,7 +122,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     tensors = sum(count for _, count in trained)
     states = _States(program, keeping) if keeping is not None else _NO_STATES
     gradients = _gradients(program, trained, keeping)
-    if layout.weights_on_host:
+    if layout.weights_on_host or (keeping is not None and keeping.gradients_on_host):
         host, gradients = host + _bytes(gradients), ()
     return Account(
         weights=kept,

@@ -171,7 +171,7 @@ def _staged(scenario: Scenario) -> Estimate:
     require_covered_run(scenario)
     stages = [(name, Assembly(scenario, run)) for name, run in stage_runs(scenario)]
     _, worst = max(stages, key=lambda stage: stage[1].peak.bytes)
-    ranks = tuple([Rank(name, stage.peak.bytes) for name, stage in stages])
+    ranks = tuple([Rank(name, stage.peak.bytes, stage.peak.allocated) for name, stage in stages])
     return msgspec.structs.replace(worst.estimate(), ranks=ranks)
 
 

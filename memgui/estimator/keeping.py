@@ -30,9 +30,20 @@ class Keeping(NamedTuple):
     layout: Layout = ALONE
 
     @property
+    def gradients_on_host(self) -> bool:
+        """Whether gradients go to the computer's memory as they are reduced, for an optimizer that is there.
+
+        DeepSpeed, ``offload_optimizer``: stage_1_and_2.py (``copy_grads_in_partition``), stage3.py
+        (``grad_partitions_flat_buffer``).
+        """
+        layout = self.layout
+        return layout.library == "deepspeed" and layout.shares_gradients and self.offloaded == 1000
+
+    @property
     def gradients_lie(self) -> bool:
         """Whether gradients lie still from step to step, in a buffer that is there from the start."""
         fills = self.layout.library == "deepspeed" and self.layout.sharding == "zero3"
+        fills = fills and not self.gradients_on_host
         return bool(self.gradient_width) or fills or self.layout.views
 
 

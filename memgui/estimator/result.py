@@ -126,10 +126,11 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Rank(msgspec.Struct, frozen=True):
-    """One device of the layout and its peak."""
+    """One device of the layout and its peak; of a training stage also what the allocator counts of it."""
 
     rank: str
     peak_bytes: int
+    allocated_bytes: int = 0
 
 
 class Parameters(msgspec.Struct, frozen=True):

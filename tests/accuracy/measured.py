@@ -50,11 +50,22 @@ def _row(entry: Mapping[str, Any], subjects: Subjects, catalog: Catalog) -> Row:
         else:
             found = answer(scenario_of(entry, gpus, subjects, catalog))
             found = settled(found, emptied="empty_cache" in (entry.get("ambiguities") or ""))
-            got = in_its_context(entry, found, counter.read(found))
+            got = in_its_context(entry, found, _of_rank(entry, found, counter))
     except Inexpressible as reason:
         return Row(table, name, str(reason))
     row = compared(table, name, counter, figure, expected, got)
     return replace(row, sample=sample_of(entry, expected, got.value))
+
+
+def _of_rank(entry: Mapping[str, Any], found: Estimate, counter: Counter) -> Figure:
+    """What the counter says of the pipeline stage that the row's rank belongs to."""
+    layout = entry.get("parallelism") or {}
+    if "rank" not in layout or len(found.ranks) == 1:
+        return counter.read(found)
+    if "max" not in entry["measured"]["counter"] or counter.table != "allocated":
+        raise Inexpressible("what a single stage holds between steps is not told apart")
+    stage = int(layout["rank"]) * len(found.ranks) // int(layout["gpus"])
+    return Figure(found.ranks[stage].allocated_bytes)
 
 
 def in_its_context(entry: Mapping[str, Any], found: Estimate, got: Figure) -> Figure:
@@ -152,6 +163,8 @@ def training_of(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
     if entry["kind"] == "train-full":
         strategy = str((entry.get("parallelism") or {}).get("strategy") or "")
+        if not strategy and "distributed optimizer" in str(entry.get("optimizer")):
+            settings["parallelism.sharding"] = "zero1"
         code = settings["training.implementation"]
         settings["training.precision"] = words.kept_precision(precision, code, strategy, framework)
         if "bf16 master" in str(entry.get("precision")):

@@ -238,3 +238,12 @@ def test_gathers_that_do_not_wait_may_hold_all_weights() -> None:
     assert rushing.peak_bytes == waiting.peak_bytes
     assert rushing.low_bytes == waiting.low_bytes
     assert rushing.high_bytes - waiting.high_bytes == 2 * waiting.parameters.total
+
+
+@pytest.mark.parametrize("sharding", ["zero2", "zero3"])
+def test_deepspeed_sends_gradients_after_states_that_it_offloads(sharding: str) -> None:
+    scenario = training(LLAMA_3_1B, precision="bf16_master", offload_optimizer=1.0)
+    held = ledger(spread(scenario, data=8, sharding=sharding, library="deepspeed"))
+    assert held.steps[1].grad_bytes == 0
+    assert held.steps[1].optimizer_state_bytes == 0
+    assert held.steps[1].phases["optimizer"] == held.steps[1].after_step

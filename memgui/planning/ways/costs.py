@@ -126,6 +126,8 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("training.precision", "fp16_master"): Cost(Disturbance.ACCURACY, (_MASTER, _OVERFLOW), 1),
     ("training.precision", "bf16"): Cost(Disturbance.TUNING, (SMALL_UPDATES,)),
     ("training.precision", "fp16"): Cost(Disturbance.TUNING, (SMALL_UPDATES, _OVERFLOW), 1),
+    ("training.precision", "fp8"): Cost(Disturbance.ACCURACY, (_RISK,), 1),
+    ("training.master_format", "bf16"): Cost(Disturbance.TUNING, (SMALL_UPDATES,)),
     ("training.optimizer", "lomo"): _IN_BACKWARD,
     ("training.optimizer", "adalomo"): _IN_BACKWARD,
     ("training.optimizer", "sgd"): _SGD,
@@ -171,6 +173,7 @@ _PATHS: Mapping[str, Cost] = {
         Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The adapters learn in another way.")),)
     ),
     "training.state_format": Cost(Disturbance.ACCURACY, (_RISK,), 2),
+    "training.fp8_scaling": Cost(Disturbance.ACCURACY, (_RISK,), 2),
     "training.sequence_length": Cost(
         Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Longer texts are cut or split.")),)
     ),
