@@ -35,8 +35,8 @@ _DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.field
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "norm": tuple(NORMS),
     "norm_placement": tuple(PLACEMENTS),
-    "qk_norm": ("none", "head", "per_head", "full", "plain"),
-    "hidden_act": tuple(GATES),
+    "qk_norm": ("none", "head", "head_rotated", "per_head", "full", "plain"),
+    "hidden_act": (*GATES, "xielu"),
     "rotary_style": tuple(ROTATIONS),
     "score_masking": tuple(MASKINGS),
     "router_scoring": tuple(ROUTERS),
@@ -75,12 +75,19 @@ def require_covered(model: ModelSpec) -> None:
     for name, known in {**_CHOICES, **_SHAPES[_shape(model)]}.items():
         if getattr(model, name) not in known:
             raise NotCovered(_not_yet(f"model.{name}", getattr(model, name)))
-    if model.hidden_act not in ACTIVATIONS and _writes_a_plain_mlp(model):
+    if not _weighted(model) and model.hidden_act == "xielu":
+        raise NotCovered(_not_yet("model.hidden_act", model.hidden_act))
+    if model.hidden_act not in (*ACTIVATIONS, "xielu") and _writes_a_plain_mlp(model):
         raise NotCovered(_not_yet("model.hidden_act", model.hidden_act))
     for name, patterns in (("layer_types", MIXERS), ("mlp_layer_types", FEED_FORWARDS)):
         for value in getattr(model, name):
             if value not in patterns and value != "none":
                 raise NotCovered(_not_yet(f"model.{name}", value))
+
+
+def _weighted(model: ModelSpec) -> bool:
+    """Whether the activation has weights of its own, which only a feed-forward without gate writes."""
+    return model.hidden_act == "xielu" and not model.gated_mlp and not model.num_experts
 
 
 def _writes_a_plain_mlp(model: ModelSpec) -> bool:

@@ -76,6 +76,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     logit_scaling: bool = False
     head_input_scaling: bool = False
     logits_buffer: bool = False
+    mask_buffer: bool = False
     mlp_in_weight_format: bool = False
     joined_branches: bool = False
     residual_first: bool = False

@@ -127,13 +127,14 @@ def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int) -> None:
     parts["attention"] += h * (q * (2 if m.attention_output_gate else 1) + 2 * k) + q * h
     parts["attention"] += (q + k + k * m.key_bias) * m.attention_bias + h * m.attention_output_bias
     parts["attention"] += heads * m.attention_sinks
-    weights = {"head": 2 * m.head_dim, "full": q + k, "per_head": q + k}.get(m.qk_norm, 0)
+    each, whole = 2 * m.head_dim, q + k
+    weights = {"head": each, "head_rotated": each, "full": whole, "per_head": whole}.get(m.qk_norm, 0)
     parts["qk_norm"] += weights * (2 if m.qk_norm_bias else 1)
 
 
 def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
     if kind == "dense":
-        parts["mlp"] += _mlp(m, m.intermediate_size)
+        parts["mlp"] += _mlp(m, m.intermediate_size) + 2 * (m.hidden_act == "xielu")
     elif kind == "sparse":
         latent = m.moe_latent_size
         parts["experts"] += m.num_experts * _mlp(m, m.moe_intermediate_size, latent, m.expert_bias)

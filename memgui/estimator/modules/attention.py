@@ -25,17 +25,24 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     gate = None
     if m.fused_qkv:
         q, k, v = _fused(t, c, x)
+        q, k = _normed(t, c, q, "q"), _normed(t, c, k, "k")
     else:
         q, gate = _query(t, c, x)
         k, v = _key(t, c, x), projection(t, c, x, "attention.v", "v", SHARED, ("h",), bias=m.attention_bias)
         q, k, v = by_head(t, c, q), by_head(t, c, k), by_head(t, c, v)
     tables = own_tables(t, c, reach, v.width)
     q, k = rotate(t, c, reach, q, k)
+    if m.qk_norm == "head_rotated":
+        q, k = (norm(t, c, one, f"{name}_norm", part="qk_norm") for name, one in (("q", q), ("k", k)))
     if m.qk_norm == "plain" and reach.rotated:
         q = norm(t, c, q, "q_norm", part="qk_norm", kind="plain_rms_norm")
         k = norm(t, c, k, "k_norm", part="qk_norm", kind="plain_rms_norm")
     if m.query_temperature and not reach.rotated:
         q = _tempered(t, c, q)
+    elif m.query_temperature and "unrotated_attention" not in m.layer_types:
+        scales = t.tensor("attention scales", (1, c.queries, 1, 1), FP32)
+        t.run("log", (), (scales,), (), ())
+        q = op.mul(t, q, op.cast(t, scales, q.width), "q", q.dims)
     if o.cache:
         if reach.limited:
             counter(t, c)

@@ -20,6 +20,8 @@ def tokens(t: Tape, c: Context) -> Tensor:
     ids = c.ids = c.given(t, "token ids", ("b", given), INT64)
     if o.masked:
         c.padding = c.given(t, "attention mask", ("b", given), INT64)
+    if m.mask_buffer:
+        t.buffer("bias", ("P", "P"), 1)
     narrow = "e" if m.embedding_size else "h"
     called = c.names["embedding"]
     table = c.table = t.parameter(f"{called}.weight", ("V", narrow), o.width, o.base_trained, "vocabulary")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memgui.estimator import operators as op
+from memgui.estimator.mixing import softplus
 from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.tape import NEW, Tape, Tensor
+
+FP32 = 4
 
 
 def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> Tensor:
@@ -16,10 +19,10 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> 
     m = c.model
     t.part = part
     inner = (*c.rows, width)
-    activate = ACTIVATIONS[m.hidden_act]
+    activate = ACTIVATIONS.get(m.hidden_act, silu)
     if not m.gated_mlp:
         up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=m.mlp_bias)
-        product = activate(t, up)
+        product = xielu(t, c, up) if m.hidden_act == "xielu" else activate(t, up)
     elif m.fused_gate_up:
         both = projection(t, c, x, "mlp.gate_up", "gate and up", (2, width), ("h",), bias=m.mlp_bias)
         gate, up = op.split(t, both, ("gate", "up"), (inner, inner))
@@ -80,11 +83,33 @@ def quick_gelu(t: Tape, x: Tensor) -> Tensor:
     return op.mul(t, x, opened, "activated", x.dims)
 
 
+def xielu(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Apertus's activation, written out in Python: two weights of its own, one for each side of 0."""
+    o = c.options
+    steep, low = (t.parameter(f"act_fn.alpha_{side}", (1,), o.width, o.base_trained) for side in ("p", "n"))
+    for name in ("beta", "eps"):
+        t.buffer(f"act_fn.{name}", (), o.width)
+    positive = t.tensor("positive", x.dims, 1)
+    t.run("gt", (x,), (positive,), (), ())
+    rising, falling = softplus(t, steep), op.shift(t, softplus(t, low))
+    above = op.mul(t, op.mul(t, x, rising, "slope", x.dims), x, "above", x.dims)
+    above = op.add(t, above, op.scale(t, x))
+    lower = t.tensor("below", x.dims, x.width, x.grad)
+    t.record("minimum", (x,), lower, (x,), ((x, NEW),))
+    curve = op.pointwise(
+        t, "expm1", op.cast(t, lower, FP32) if t.autocast else lower, "curve", saves="output"
+    )
+    below = op.mul(t, op.minus(t, curve, x), falling, "below", x.dims)
+    below = op.add(t, below, op.scale(t, x))
+    out = t.tensor("activated", x.dims, max(above.width, below.width), x.grad)
+    return t.record("where", (positive, above, below), out, (positive,), ((above, NEW), (below, NEW)))
+
+
 def bloom_gelu(t: Tape, x: Tensor) -> Tensor:
     """BLOOM's GELU, a function of its own: keeps its input, and works with five tensors of that size."""
     out = t.tensor("activated", x.dims, x.width, x.grad)
     working = (3 * out.coefficient, out.monomial)
-    back = (5 * out.coefficient, out.monomial)
+    back = (4 * out.coefficient, out.monomial)  # beside its result
     return t.record("mul", (x,), out, (x,), ((x, NEW),), working, back)
 
 

@@ -80,19 +80,22 @@ def grouped(t: Tape, c: Context, x: Tensor) -> Tensor:
     t.run("cumsum", (narrow,), (offsets,), (), ())
     up: Dims = (2, "m") if m.gated_mlp else ("m",)
     names = ("experts.gate_up", "experts.gate_up_proj") if m.gated_mlp else ("experts.up", "experts.up_proj")
-    both = _product(t, c, selected, *names, up, wide, offsets, ordered, rows)
+    biases: list[Tensor] = []
+    both = _product(t, c, selected, *names, up, wide, offsets, ordered, rows, biases)
     if m.gated_mlp:
         product = GATES[m.hidden_act](t, both, (*rows, "m"))
+        t.use(both)
     else:
         product = ACTIVATIONS[m.hidden_act](t, both)
-    down = _product(t, c, product, "experts.down", "experts.down_proj", wide, ("m",), offsets, ordered, rows)
+    down_names = "experts.down", "experts.down_proj"
+    down = _product(t, c, product, *down_names, wide, ("m",), offsets, ordered, rows, biases)
     weighted = op.mul(t, down, weights, "weighted", down.dims)
     back = t.tensor("order back", rows, INT64)
     t.run("empty_like", (order,), (back,), (), ())
     weighted = op.index(t, weighted, back, "weighted", down.dims)
     y = t.tensor("routed", (*c.rows, *wide), weighted.width, weighted.grad)
     t.record("sum", (weighted,), y, (), ((weighted, NEW),))
-    t.use(weighted, down, selected, weights, ordered, order, back, narrow, offsets, *routed)
+    t.use(weighted, down, selected, weights, ordered, order, back, narrow, offsets, *biases, *routed)
     y = op.cast(t, y, x.width)
     if m.moe_latent_size:
         y = projection(t, c, y, "experts.widen", "widened", ("h",), wide, bias=m.mlp_bias, cut="")
@@ -110,14 +113,22 @@ def _product(
     offsets: Tensor,
     ordered: Tensor,
     rows: Dims,
+    biases: list[Tensor],
 ) -> Tensor:
-    """``grouped_mm``, which autocast does not reach; a bias is added in place, one row for each token."""
+    """``grouped_mm``, which autocast does not reach; a bias is added in place, one row for each token.
+
+    The rows are referred to until those of the next product are there.
+    """
     o = c.options
     w = t.parameter(f"{name}.weight", ("E", *out, *wide), o.width, o.base_trained, "expert")
     shift = None
     if c.model.expert_bias:
         shift = t.parameter(f"{name}.bias", ("E", *out), o.width, o.base_trained, "expert")
     used = with_adapter(t, c, w, role, out, wide, ranks=2 if out[0] == 2 else 1)
+    if shift is not None:
+        added = op.index(t, shift, ordered, "bias", (*rows, *out))
+        t.use(*biases)
+        biases[:] = [added]
     x = op.cast(t, x, w.width)
     y = t.tensor(name, (*rows, *out), w.width, x.grad or used.grad)
     saves, back = op.product(x, used)
@@ -127,10 +138,7 @@ def _product(
         saves = (x, used)
         t.pin(offsets)
     t.record("_grouped_mm", (x, used, offsets), y, saves, back)
-    if shift is None:
-        return y
-    added = op.index(t, shift, ordered, "bias", y.dims)
-    return op.add_in_place(t, y, added)
+    return op.add_in_place(t, y, biases[0]) if biases else y
 
 
 def _halves(t: Tape, both: Tensor, inner: Dims) -> tuple[Tensor, Tensor]:
@@ -158,7 +166,9 @@ def clamped_swiglu(t: Tape, both: Tensor, inner: Dims) -> Tensor:
     product = op.mul(t, gate, opened, "gate", inner)
     one = op.shift(t, up)
     one.name = "up + 1"
-    return op.mul(t, one, product, "product", inner)
+    y = op.mul(t, one, product, "product", inner)
+    t.use(gate, up, product)
+    return y
 
 
 GATES: dict[str, Callable[[Tape, Tensor, Dims], Tensor]] = {

@@ -176,6 +176,14 @@ def _written_out(t: Tape, table: Tensor) -> Tensor:
     return t.record("repeat_interleave", (table,), out, (), ())
 
 
+def _pairs_upcast(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """ERNIE 4.5: neighbours are turned together, cast to fp32 once as they are and once crossed."""
+    cos, sin = found
+    straight = op.mul(t, op.cast(t, x, FP32), cos, x.name, x.dims)
+    crossed = op.mul(t, op.cast(t, op.rotate_half(t, x), FP32), sin, x.name, x.dims)
+    return op.cast(t, op.add(t, straight, crossed, x.name), x.width)
+
+
 def _pairs_in_fp32(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     """Cohere: neighbours are turned together, in fp32."""
     return op.cast(t, _half(t, c, op.cast(t, x, FP32), found), x.width)
@@ -213,6 +221,8 @@ ROTATIONS = {
     "half_fp32": Rotation(_half_in_fp32, exact=True),
     "half_upcast": Rotation(_half_upcast),
     "part": Rotation(_part),
+    "pairs": Rotation(_half, written_out=True),
+    "pairs_upcast": Rotation(_pairs_upcast, exact=True, written_out=True),
     "pairs_part": Rotation(_part, written_out=True),
     "pairs_part_by_token": Rotation(_part_by_token, looked_up=True),
     "pairs_fp32": Rotation(_pairs_in_fp32),

@@ -55,6 +55,7 @@ def gpt_bigcode(c: Config) -> Fields:
         **fields,
         "num_key_value_heads": 1 if one else fields["num_attention_heads"],
         "softmax_in_fp32": True,
+        "mask_buffer": True,
     }
 
 

@@ -8,14 +8,34 @@ from memgui.importers.families.experts import by_sigmoids, first_dense, glm4_moe
 from memgui.importers.families.gpt import BIASES, gpt2, gptj, opt, with_layer_norm
 from memgui.importers.families.latent import deepseek_v3, latent_attention
 from memgui.importers.families.llama import llama, olmo2, qwen3
-from memgui.importers.families.parts import activation, experts, mixers, rotary, shared_experts, stated_layers
+from memgui.importers.families.parts import (
+    activation,
+    dropouts,
+    experts,
+    mixers,
+    rotary,
+    shared_experts,
+    stated_layers,
+)
 from memgui.importers.families.registry import Fields, family
 
 
-@family("ernie4_5", "helium", "internlm3", "iquestcoder", "exaone")
+@family("internlm3", "iquestcoder", "exaone")
 def another_llama(c: Config) -> Fields:
     """Llama, under their own names."""
     return llama(c)
+
+
+@family("ernie4_5")
+def ernie(c: Config) -> Fields:
+    """Llama whose neighbours are rotated together, in fp32."""
+    return {**llama(c), "rotary_style": "pairs_upcast"}
+
+
+@family("helium")
+def helium(c: Config) -> Fields:
+    """Llama whose neighbours are rotated together; norms in fp32 throughout."""
+    return {**llama(c), "rotary_style": "pairs", "norm": "rms_norm_fp32_copied"}
 
 
 @family("cwm")
@@ -43,14 +63,19 @@ def without_gate(c: Config) -> Fields:
 
 @family("seed_oss")
 def seed_oss(c: Config) -> Fields:
-    """Llama with biases on query, key and value; the output projection's has a switch of its own."""
-    return {**llama(c), "attention_output_bias": c.flag("attention_out_bias", default=False)}
+    """Llama with biases on query, key and value, and dropout behind each half."""
+    c = c.renamed("hidden_dropout", "residual_dropout")
+    return {
+        **llama(c),
+        **dropouts(c, "attention", "hidden"),
+        "attention_output_bias": c.flag("attention_out_bias", default=False),
+    }
 
 
 @family("hunyuan_v1_dense")
 def hunyuan(c: Config) -> Fields:
-    """Llama with norms on each query and key head."""
-    return {**llama(c), "qk_norm": "head"}
+    """Llama with norms on each query and key head, after these are rotated."""
+    return {**llama(c), "qk_norm": "head_rotated"}
 
 
 @family("hunyuan_v1_moe")
@@ -58,20 +83,23 @@ def hunyuan_moe(c: Config) -> Fields:
     """The same with experts of ``intermediate_size`` and shared ones."""
     fields = hunyuan(c)
     width = fields["intermediate_size"]
-    return {**fields, **experts(c, width), **shared_experts(1, width)}
+    routed = {"router_in_fp32": True, "norm_topk_prob": True, "router_casts_back": True}
+    return {**fields, **experts(c, width), **routed, **shared_experts(1, width)}
 
 
 @family("granitemoeshared")
 def granitemoeshared(c: Config) -> Fields:
     """Granite's experts, and one that every token goes through."""
-    return {**granitemoe(c), **shared_experts(1, c.count("shared_intermediate_size", default=0))}
+    shared = shared_experts(1, c.count("shared_intermediate_size", default=0))
+    return {**granitemoe(c), **shared, "fused_gate_up": True}
 
 
 @family("flex_olmo")
 def flex_olmo(c: Config) -> Fields:
     """OLMo 2 with OLMoE's experts."""
     fields = olmo2(c)
-    return {**olmoe(c), "norm_placement": fields["norm_placement"], "norm": fields["norm"]}
+    same = ("norm_placement", "norm", "rotary_style")
+    return {**olmoe(c), **{name: fields[name] for name in same}}
 
 
 @family("mellum")
@@ -88,6 +116,7 @@ def dots1(c: Config) -> Fields:
         **fields,
         "rotary_dim": rotary(c, fields["head_dim"], 1.0).get("rotary_dim"),
         "qk_norm": "head" if c.model_type == "dots1" else "none",
+        "rotary_style": "half",
     }
 
 
@@ -116,6 +145,7 @@ def ernie_moe(c: Config) -> Fields:
         **plan,
         **by_sigmoids(c),
         "router_scoring": "softmax",
+        "rotary_style": "pairs_upcast",
     }
 
 
@@ -139,6 +169,8 @@ def biogpt(c: Config) -> Fields:
         **opt(c.with_default("word_embed_proj_dim", c.count("hidden_size"))),
         **BIASES,
         "embedding_scaling": "number",
+        "explicit_mask": True,
+        "softmax_in_fp32": False,
     }
 
 
@@ -175,6 +207,5 @@ def apertus(c: Config) -> Fields:
     return {
         **fields,
         "gated_mlp": False,
-        "hidden_act": activation(c, "relu2"),
-        "other_weights": (f"mlp.activation:{2 * fields['num_hidden_layers']}x1",),
+        "hidden_act": activation(c, "xielu"),
     }

@@ -38,8 +38,8 @@ def llama(c: Config) -> Fields:
 
 @family("mistral", "ministral3", "ministral")
 def mistral(c: Config) -> Fields:
-    """Llama without biases; where a window is stated, every layer has it."""
-    return {**llama(c), **window_everywhere(c)}
+    """Llama without biases; where a window is stated, every layer has it.  Ministral 3 scales its queries."""
+    return {**llama(c), **window_everywhere(c), "query_temperature": c.model_type == "ministral3"}
 
 
 @family("qwen2")

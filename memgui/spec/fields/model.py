@@ -159,6 +159,7 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Norms on queries and keys."),
         Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
         Choice("head", QT_TRANSLATE_NOOP("fields", "of each head, shared weights")),
+        Choice("head_rotated", QT_TRANSLATE_NOOP("fields", "of each head, after rotation")),
         Choice("per_head", QT_TRANSLATE_NOOP("fields", "of each head, own weights")),
         Choice("full", QT_TRANSLATE_NOOP("fields", "of all heads together")),
         Choice("plain", QT_TRANSLATE_NOOP("fields", "of each head, no weights")),
@@ -182,6 +183,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("quick_gelu", QT_TRANSLATE_NOOP("fields", "GELU (sigmoid)")),
         Choice("relu", "ReLU"),
         Choice("relu2", QT_TRANSLATE_NOOP("fields", "ReLU squared")),
+        Choice("xielu", QT_TRANSLATE_NOOP("fields", "xIELU, with two weights")),
         Choice("swiglu_clamped", QT_TRANSLATE_NOOP("fields", "SwiGLU, clamped")),
     ),
     flag(

@@ -28,6 +28,8 @@ ATTENTION: tuple[Field, ...] = (
         Choice("half_fp32", QT_TRANSLATE_NOOP("fields", "halves in fp32 (OLMo)")),
         Choice("half_upcast", QT_TRANSLATE_NOOP("fields", "halves in fp32 (ModernBERT)")),
         Choice("part", QT_TRANSLATE_NOOP("fields", "halves, put together again (NeoX, Phi)")),
+        Choice("pairs", QT_TRANSLATE_NOOP("fields", "pairs (Helium)")),
+        Choice("pairs_upcast", QT_TRANSLATE_NOOP("fields", "pairs in fp32 (ERNIE 4.5)")),
         Choice("pairs_part", QT_TRANSLATE_NOOP("fields", "pairs, put together again (GLM)")),
         Choice("pairs_part_by_token", QT_TRANSLATE_NOOP("fields", "pairs, token by token (GPT-J)")),
         Choice("pairs_fp32", QT_TRANSLATE_NOOP("fields", "pairs in fp32 (Cohere)")),
@@ -128,7 +130,9 @@ ATTENTION: tuple[Field, ...] = (
     flag(
         "query_temperature",
         QT_TRANSLATE_NOOP("fields", "Query temperature"),
-        QT_TRANSLATE_NOOP("fields", "Layers without rotary positions scale their queries by position."),
+        QT_TRANSLATE_NOOP(
+            "fields", "Layers without rotary positions, or else all, scale their queries by position."
+        ),
     ),
     flag(
         "query_scaling",
@@ -176,6 +180,13 @@ RESIDUAL: tuple[Field, ...] = (
         "head_input_scaling",
         QT_TRANSLATE_NOOP("fields", "Head input factor"),
         QT_TRANSLATE_NOOP("fields", "What the head reads is multiplied first."),
+    ),
+    flag(
+        "mask_buffer",
+        QT_TRANSLATE_NOOP("fields", "Mask buffer"),
+        QT_TRANSLATE_NOOP(
+            "fields", "A mask for every pair of positions there may be lies beside the weights."
+        ),
     ),
     flag(
         "logits_buffer",
