@@ -7,7 +7,7 @@ from types import ModuleType
 
 import msgspec
 
-from memgui.spec import QT_TRANSLATE_NOOP, Message
+from memgui.spec import QT_TRANSLATE_NOOP, Message, one_line
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ def _gpu(nvml: ModuleType, handle: object, capability: str) -> Gpu:
     name = nvml.nvmlDeviceGetName(handle)
     text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
     total, used = _memory(nvml, handle)
-    return Gpu(name=text[:200], total_bytes=total, used_bytes=used, compute_capability=capability)
+    return Gpu(name=one_line(text)[:200], total_bytes=total, used_bytes=used, compute_capability=capability)
 
 
 def _memory(nvml: ModuleType, handle: object) -> tuple[int, int]:
