@@ -185,5 +185,8 @@ class Timeline(Sequence[Moment]):
     def __getitem__(self, index: int | slice) -> Moment | tuple[Moment, ...]:
         return self._moments()[index]
 
+    def __iter__(self) -> Iterator[Moment]:
+        return iter(self._moments())  # Sequence's own asks for one after the other by its index
+
     def __len__(self) -> int:
         return len(self._moments())

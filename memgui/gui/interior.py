@@ -57,7 +57,7 @@ class Interior(QObject):
         self._limits.changed.connect(self.form.set_limits)
         self.answers = Answers(context.document, context.jobs, context.catalog, parent=self)
         self.advice = Advice(context.document, self.answers, context.view, window.verdict)
-        self._pages = Pages(context, self.answers, self.pinning, self.tabs)
+        self.pages = Pages(context, self.answers, self.pinning, self.tabs)
         fill_menus(window.menuBar(), self.actions)
         self._silence = QTimer(self)
         self._silence.setSingleShot(True)

@@ -1,10 +1,13 @@
-"""Slices and bars ease to their new sizes in 120 ms; figures change at once."""
+"""Slices and bars ease to their new sizes in 120 ms; figures change at once.
+
+While a slider is dragged they follow the hand: what changes again before it has arrived is there at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import QEasingCurve, QObject, QVariantAnimation
+from PySide6.QtCore import QEasingCurve, QElapsedTimer, QObject, QVariantAnimation
 from PySide6.QtWidgets import QWidget
 
 from memgui.document.view_settings import ViewSettings
@@ -16,7 +19,8 @@ class Eased(QObject):
     """Named lengths on their way from what a widget showed to what it is to show.
 
     A name that is new grows from 0, one that is gone shrinks to it.  Without motion (the person's
-    choice, the desktop's, or a widget that nobody sees) the new lengths stand at once.
+    choice, the desktop's, a widget that nobody sees, or one change close upon another) the new
+    lengths stand at once.
     """
 
     def __init__(self, widget: QWidget, view: ViewSettings) -> None:
@@ -26,6 +30,7 @@ class Eased(QObject):
         self._from: dict[str, float] = {}
         self._to: dict[str, float] = {}
         self._now: dict[str, float] = {}
+        self._rest = QElapsedTimer()
         self._run = QVariantAnimation(self)
         self._run.setDuration(DURATION_MS)
         self._run.setStartValue(0.0)
@@ -42,8 +47,10 @@ class Eased(QObject):
         """Set out for new lengths."""
         self._run.stop()
         first = not self._to
+        in_a_row = self._rest.isValid() and self._rest.elapsed() < DURATION_MS
+        self._rest.start()
         self._from, self._to = dict(self._now), dict(lengths)
-        if first or self._still():
+        if first or in_a_row or self._still():
             self._now = self._to
         else:
             self._run.start()

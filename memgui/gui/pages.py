@@ -1,10 +1,15 @@
-"""The pages of the tabs: made when first shown, given a result when they come to front."""
+"""The pages of the tabs: made when first shown, given a result when they come to front.
+
+An edit waits for none of them: the window is painted with its new figures first, and the page in front
+gets its turn of the event loop after that.  Only the page that says why those figures are what they are
+comes with them.
+"""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QElapsedTimer, QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from memgui.document.answers import Answers
@@ -23,10 +28,21 @@ class Page(Protocol):
         """Show another result."""
 
 
-class Pages:
+_PAINTED = QEvent.Type(QEvent.registerEventType())
+_AFTER_PAINTING = Qt.EventPriority.LowEventPriority.value - 1
+"""Painting is asked for by events of low priority; what is posted below them comes when they are through."""
+BEHIND_MS = 100
+"""While a slider is dragged, a page may be so far behind before it gets a turn between two edits."""
+
+
+class Pages(QObject):
     """Adds the tabs that exist; a page out of sight costs nothing."""
 
+    caught_up = Signal(str)
+    """The page with that key was given the newest result."""
+
     def __init__(self, context: AppContext, answers: Answers, pinning: Pinning, tabs: Tabs) -> None:
+        super().__init__(tabs)
         self._context = context
         self._answers = answers
         self._pinning = pinning
@@ -40,7 +56,12 @@ class Pages:
         tabs.add("measured", translate("Tabs", "Measured"), self._measured, ("explained",))
         tabs.shown.connect(self._bring_up_to_date)
         context.jobs.busy.connect(tabs.set_busy)
-        context.document.result.connect(lambda result: self._bring_up_to_date(tabs.current))
+        self._turn = QTimer(self)
+        self._turn.setSingleShot(True)
+        self._turn.timeout.connect(lambda: self._bring_up_to_date(tabs.current))
+        self._behind = QElapsedTimer()
+        context.document.result.connect(self._follow)
+        context.document.changed.connect(self._put_off)
 
     def _why(self, parent: QWidget) -> QWidget:
         from memgui.gui.why.page import WhyPage
@@ -73,9 +94,30 @@ class Pages:
 
         return MeasuredPage(self._context, parent)
 
+    def _follow(self) -> None:
+        if self._tabs.current == "why":
+            self._bring_up_to_date("why")
+        else:
+            QCoreApplication.postEvent(self, QEvent(_PAINTED), _AFTER_PAINTING)
+
+    def _put_off(self) -> None:
+        """Another result follows: what the page has not begun to show is old already."""
+        if not self._behind.isValid():
+            self._behind.start()
+        if not self._behind.hasExpired(BEHIND_MS):
+            self._turn.stop()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == _PAINTED:
+            self._turn.start()
+            return True
+        return super().event(event)
+
     def _bring_up_to_date(self, key: str) -> None:
         result, page = self._context.document.last_result, self._tabs.page(key)
         if page is not None and result.generation and self._shown.get(key) != result.generation:
             self._shown[key] = result.generation
+            self._behind.invalidate()
             shown: Page = page  # type: ignore[assignment]  # every factory makes one
             shown.set_result(result)
+            self.caught_up.emit(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memgui.estimator.result import Estimate, Moment
 from memgui.planning.words import Said
@@ -44,9 +45,15 @@ class Spans:
 
 def spans_of(timeline: Sequence[Moment], micro_batches: int) -> Spans:
     """Phases, micro batches, steps of a timeline."""
-    phases = _runs([_phase_key(moment) for moment in timeline])
-    steps = _runs([_step_key(moment.key) for moment in timeline])
-    batches = _runs([_batch_key(moment) for moment in timeline])
+    return _spans(tuple((moment.key, moment.phase) for moment in timeline), micro_batches)
+
+
+@lru_cache(maxsize=16)
+def _spans(moments: tuple[tuple[str, str], ...], micro_batches: int) -> Spans:
+    """Of moments by key and phase: what an edit changes most of the time is their bytes alone."""
+    phases = _runs([_phase_key(key, phase) for key, phase in moments])
+    steps = _runs([_step_key(key) for key, _ in moments])
+    batches = _runs([_batch_key(key, phase) for key, phase in moments])
     return Spans(
         phases=tuple(
             Span(first, last, Said(PHASES.get(key.rpartition(":")[2], key.rpartition(":")[2])))
@@ -71,21 +78,22 @@ def _step_key(key: str) -> str:
     return key.partition(".")[0] if key.startswith("step") else ""
 
 
-def _phase_key(moment: Moment) -> str:
+def _phase_key(key: str, phase: str) -> str:
     """Phases of different steps and micro batches are different runs; ``start`` belongs to forward."""
-    phase = "forward" if moment.phase == "start" else moment.phase
-    if "after_forward" in moment.key:
+    if phase == "start":
+        phase = "forward"
+    if "after_forward" in key:
         phase = "loss"
-    return f"{_step_key(moment.key)}{'.micro2' if '.micro2' in moment.key else ''}:{phase}"
+    return f"{_step_key(key)}{'.micro2' if '.micro2' in key else ''}:{phase}"
 
 
-def _batch_key(moment: Moment) -> str:
-    step = _step_key(moment.key)
+def _batch_key(key: str, phase: str) -> str:
+    step = _step_key(key)
     if not step:
         return ""
-    if moment.phase == "optimizer":
+    if phase == "optimizer":
         return f"{step}:update"
-    return f"{step}:further" if ".micro2" in moment.key else f"{step}:first"
+    return f"{step}:further" if ".micro2" in key else f"{step}:first"
 
 
 def _batch_title(key: str, micro_batches: int) -> Said | None:
@@ -170,8 +178,9 @@ def why_here(estimate: Estimate, index: int) -> tuple[Said, ...]:
         said.append(Said(_HERE[moment.phase]))
     if ".micro2" in moment.key and moment.components.get("gradients", 0):
         said.append(Said(QT_TRANSLATE_NOOP("why", "Gradients of the micro batches before are waiting too.")))
-    first = first_step_peak(estimate)
-    if moment.key.startswith("step1.") and first is not None and moment.phase != "optimizer":
+    before = moment.key.startswith("step1.") and moment.phase != "optimizer"
+    first = first_step_peak(estimate) if before else None
+    if first is not None:
         said.append(
             Said(
                 QT_TRANSLATE_NOOP(

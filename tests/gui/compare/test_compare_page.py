@@ -82,21 +82,18 @@ def test_differing_inputs_and_their_price_are_listed(inside: Interior) -> None:
     assert "About a third slower." in page.inputs.costs
 
 
-def test_what_is_open_is_compared_live(inside: Interior) -> None:
+def test_what_is_open_is_compared_live(inside: Interior, qtbot: QtBot) -> None:
     page = show(inside, FIRST, now=LONG)
     inside.context.document.edit(LENGTH, 2048)
-    inside.context.document.settle()
-    now = page.set_ups[-1].estimate
-    assert now is not None
-    assert now.peak_bytes == estimate(replace(CHECKPOINTED, LENGTH, 2048)).peak_bytes
+    peak = estimate(replace(CHECKPOINTED, LENGTH, 2048)).peak_bytes
+    qtbot.waitUntil(lambda: (now := page.set_ups[-1].estimate) is not None and now.peak_bytes == peak)
     inside.context.document.edit("model.num_key_value_heads", 7)
-    inside.context.document.settle()
-    assert page.set_ups[-1].estimate is None
+    qtbot.waitUntil(lambda: page.set_ups[-1].estimate is None)
     assert page.title() == ""
     page.grab()
 
 
-def test_arrows_choose_and_enter_opens(inside: Interior) -> None:
+def test_arrows_choose_and_enter_opens(inside: Interior, qtbot: QtBot) -> None:
     page = show(inside, FIRST, CHECKPOINTED, now=LONG)
     assert page.column == 2
     bars = page.bars
@@ -108,8 +105,7 @@ def test_arrows_choose_and_enter_opens(inside: Interior) -> None:
     QTest.keyClick(bars, Qt.Key.Key_Return)
     assert document.scenario == CHECKPOINTED
     assert document.undo_stack.count() == steps + 1
-    document.settle()
-    assert [one.is_open for one in page.set_ups] == [False, True]
+    qtbot.waitUntil(lambda: [one.is_open for one in page.set_ups] == [False, True])
     document.undo_stack.undo()
     assert document.scenario == LONG
 
@@ -187,7 +183,7 @@ def test_the_present_set_up_is_pinned_by_a_button(inside: Interior, house: House
     assert not page.add.isEnabled()
 
 
-def test_without_pins_it_says_what_to_do(inside: Interior) -> None:
+def test_without_pins_it_says_what_to_do(inside: Interior, qtbot: QtBot) -> None:
     page = show(inside, now=FIRST)
     assert "Ctrl+D" in page.nothing()
     assert not page.swap.isVisible()
@@ -195,8 +191,7 @@ def test_without_pins_it_says_what_to_do(inside: Interior) -> None:
     inside.actions.pin.trigger()
     assert "What is pinned is what is open" in page.nothing()
     inside.context.document.edit(LENGTH, 64)
-    inside.context.document.settle()
-    assert page.nothing() == ""
+    qtbot.waitUntil(lambda: page.nothing() == "")
 
 
 def test_methods_are_compared_the_same_way(inside: Interior, qtbot: QtBot) -> None:
