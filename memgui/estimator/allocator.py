@@ -4,6 +4,9 @@ It takes segments from the driver and cuts blocks from them.  Requests of at mos
 of 2 MiB, those under 10 MiB segments of 20 MiB, larger ones get a segment of their own in whole 2 MiB
 steps.  A request takes the smallest free block that is large enough; of what is left over, 512 bytes
 (1 MiB among large blocks) stay with it.  Freed neighbours join.  Segments are kept.
+
+Expandable segments are one for each pool and grow at their end, by the same steps; what is left of a
+block is always split off, and the end is taken only where nothing before it is large enough.
 """
 
 from __future__ import annotations
@@ -37,9 +40,20 @@ Pool = list[tuple[int, int, Block]]
 class Allocator:
     """Bytes ``allocated`` (blocks in use), ``reserved`` (segments), and the ``peak`` of the former."""
 
-    __slots__ = ("_large", "_segments", "_small", "allocated", "peak", "reserved")
+    __slots__ = (
+        "_ends",
+        "_expandable",
+        "_large",
+        "_segments",
+        "_small",
+        "allocated",
+        "peak",
+        "reserved",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, *, expandable: bool = False) -> None:
+        self._expandable = expandable
+        self._ends: dict[bool, Block] = {}
         self.allocated = self.reserved = self.peak = 0
         self._segments = 0
         self._small: Pool = []
@@ -51,15 +65,20 @@ class Allocator:
         small = size <= SMALL
         pool = self._small if small else self._large
         at = bisect_left(pool, (size,))
-        block = pool.pop(at)[2] if at < len(pool) else self._segment(size, small=small)
+        if self._expandable:
+            block = self._within(pool, at) or self._grown(pool, size, small=small)
+        else:
+            block = pool.pop(at)[2] if at < len(pool) else self._segment(size, small=small)
         rest = block.size - size
-        if rest > UNSPLIT or (small and rest):
+        if rest > UNSPLIT or (rest and (small or self._expandable)):
             piece = Block(rest, block.address + size, small=small)
             piece.before, piece.after = block, block.after
             if piece.after is not None:
                 piece.after.before = piece
             block.after, block.size = piece, size
             self._put(pool, piece)
+            if self._ends.get(small) is block:
+                self._ends[small] = piece
         block.free = False
         self.allocated += block.size
         if self.allocated > self.peak:
@@ -83,14 +102,54 @@ class Allocator:
             block.size += after.size
             if block.after is not None:
                 block.after.before = block
+            if self._ends.get(block.small) is after:
+                self._ends[block.small] = block
         self._put(pool, block)
 
     def empty(self) -> None:
-        """Segments of which nothing is in use go back to the driver (``torch.cuda.empty_cache()``)."""
+        """What no block in use holds back goes to the driver again (``torch.cuda.empty_cache()``)."""
+        for small, end in list(self._ends.items()):
+            if end.free:
+                self._out(self._small if small else self._large, end)
+                self.reserved -= end.size
+                del self._ends[small]
+                if end.before is not None:
+                    end.before.after = None
+                    self._ends[small] = end.before
+        if self._expandable:
+            return
         for pool in (self._small, self._large):
             kept = [entry for entry in pool if entry[2].before is not None or entry[2].after is not None]
             self.reserved -= sum(size for size, _, _ in pool) - sum(size for size, _, _ in kept)
             pool[:] = kept
+
+    def _within(self, pool: Pool, at: int) -> Block | None:
+        """The smallest free block from ``at`` on that is not the end of a segment."""
+        for place in range(at, len(pool)):
+            if pool[place][2].after is not None:
+                return pool.pop(place)[2]
+        return None
+
+    def _grown(self, pool: Pool, size: int, *, small: bool) -> Block:
+        """The end of a segment, which grows as far as ``size`` wants it to."""
+        end = self._ends.get(small)
+        step = SEGMENT_STEP if small else LARGE_SEGMENT
+        if end is not None and end.free:
+            self._out(pool, end)
+            more = max(0, -(-(size - end.size) // step) * step)
+            end.size += more
+        else:
+            more = -(-size // step) * step
+            grown = Block(more, self._segments, small=small)
+            if end is None:
+                self._segments += _APART
+                grown.address = self._segments
+            else:
+                grown.address = end.address + end.size
+                grown.before, end.after = end, grown
+            self._ends[small] = end = grown
+        self.reserved += more
+        return end
 
     def _segment(self, size: int, *, small: bool) -> Block:
         if small:

@@ -188,18 +188,20 @@ class Assembly:
         old = self.training and scenario.training.implementation == OLD
         self.context = context(self.chip, old=old)
         self.persistent = run.persistent()
+        self.expandable = self.training and scenario.training.expandable_segments
 
     def allocated(self, amount: Amount) -> int:
         """What ``torch.cuda.max_memory_allocated()`` would print."""
         return amount.bytes + self.excess(amount) + self.workspace
 
     def excess(self, amount: Amount) -> int:
-        """What the allocator's blocks add to ``amount``."""
-        return amount.excess
+        """What the allocator's blocks add to ``amount``: less than a thousandth where segments grow."""
+        return 0 if self.expandable else amount.excess
 
     def fragmentation(self, amount: Amount) -> Range:
         """What is reserved beside what is allocated at ``amount``."""
-        return fragmentation(self.allocated(amount), self.persistent, training=self.training)
+        allocated = self.allocated(amount)
+        return fragmentation(allocated, self.persistent, training=self.training, expandable=self.expandable)
 
     def overhead(self, amount: Amount) -> Beside:
         """What is beside the tensors."""

@@ -113,14 +113,22 @@ FRAGMENTATION_SOURCE: Final = QT_TRANSLATE_NOOP(
 )
 
 
-def fragmentation(allocated: int, persistent: int, *, training: bool) -> Range:
+EXPANDABLE_SOURCE: Final = QT_TRANSLATE_NOOP(
+    "sources", "Reserved memory with expandable segments (torchtune 1185, cosmos-rl 388)"
+)
+
+
+def fragmentation(allocated: int, persistent: int, *, training: bool, expandable: bool = False) -> Range:
     """Reserved over allocated bytes.
 
     What lies still (weights, states) fragments nothing; of what comes and goes (``allocated`` less
     ``persistent``) 1 to 3 % in inference, 1 to 15 % in training stays unused inside segments; in
     inference, where that may be next to nothing, the last segments of 2 and of 20 MiB may be empty too.
+    ``expandable``: up to 5 % in segments that grow.
     """
     moving = max(allocated - persistent, 0)
+    if expandable:
+        return Range(0, moving * 2 // 100, moving * 5 // 100, EXPANDABLE_SOURCE)
     if training:
         return Range(moving // 100, moving * 6 // 100, moving * 15 // 100, FRAGMENTATION_SOURCE)
     last = LARGE_SEGMENT + SEGMENT_STEP

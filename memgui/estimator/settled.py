@@ -75,12 +75,12 @@ class _Settled(Assembly):
         self._whole = found.base.plus(found.amount)
         self._moving = max(self._whole.bytes - self.persistent, 1)
         counted = self.simulated.allocated - self.workspace - self._whole.bytes
-        self._further = counted - self._whole.excess
+        self._further = counted - super().excess(self._whole)
         self._unused = self.simulated.reserved - self.simulated.allocated
 
     def excess(self, amount: Amount) -> int:
         """What the simulation counts beyond sizes at the peak is shared out by what comes and goes."""
-        return amount.excess + self._share(self._further, amount)
+        return super().excess(amount) + self._share(self._further, amount)
 
     def fragmentation(self, amount: Amount) -> Range:
         unused = self._share(self._unused, amount)

@@ -47,7 +47,7 @@ class _Simulation:
     def __init__(self, run: TrainingRun, capability: tuple[int, int], *, emptied: bool) -> None:
         self.run = run
         self.emptied = emptied
-        self.allocator = Allocator()
+        self.allocator = Allocator(expandable=run.scenario.training.expandable_segments)
         self.replay = Replay(self.allocator, run.numbers)
         self.workspace = cublas_workspace(capability, training=False)
         self.workspaces = 0

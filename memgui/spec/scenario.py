@@ -56,6 +56,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     zero_grad_set_to_none: bool = True
     keep_outputs: bool = True
     outputs_in_step: bool = False
+    expandable_segments: bool = False
     input_require_grads: bool = True
     kbit_preparation: bool = True
     virtual_tokens: int = 20

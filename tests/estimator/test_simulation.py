@@ -172,6 +172,28 @@ def test_a_large_rest_is_split_off_and_a_small_one_counted() -> None:
     assert (allocator.allocated, allocator.reserved) == (71 * MIB - 512, 72 * MIB)
 
 
+def test_expandable_segments_grow_at_their_end() -> None:
+    """Whole pages of 20 MiB; what a block leaves is split off, and its end is taken last."""
+    allocator = Allocator(expandable=True)
+    first, second = allocator.take(35 * MIB), allocator.take(35 * MIB)
+    assert (allocator.allocated, allocator.reserved) == (70 * MIB, 80 * MIB)
+    allocator.give(first)
+    assert allocator.take(10 * MIB).address == first.address
+    allocator.give(second)
+    allocator.take(90 * MIB)
+    assert (allocator.allocated, allocator.reserved) == (100 * MIB, 100 * MIB)
+
+
+def test_expandable_segments_reserve_less() -> None:
+    """torchtune's issue 1185 tells of a third less for a QLoRA run."""
+    usual = on_a_t4(TINY, 2, 2048)
+    growing = replace(usual, "training.expandable_segments", True)
+    before, after = simulate(usual), simulate(growing)
+    assert after.reserved < before.reserved
+    assert after.reserved < after.allocated * 1.05
+    assert estimate(growing).high_bytes < estimate(usual).high_bytes
+
+
 def test_freed_neighbours_join_and_the_smallest_that_fits_is_taken() -> None:
     allocator = Allocator()
     first, second, _ = (allocator.take(4 * MIB) for _ in range(3))

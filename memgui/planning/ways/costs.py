@@ -90,6 +90,9 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("training.outputs_in_step", False): Cost(
         Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "One line of the training loop changes.")), SAME)
     ),
+    ("training.expandable_segments", True): Cost(
+        Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "One environment variable is set.")), SAME)
+    ),
     ("training.wide_embedding_states", False): Cost(
         Disturbance.ACCURACY, (_say(QT_TRANSLATE_NOOP("ways", "States of embeddings are rounded too.")),)
     ),

@@ -92,4 +92,17 @@ FIELDS: tuple[Field, ...] = (
         advanced=True,
         applies=when.detailed,
     ),
+    Field(
+        "training.expandable_segments",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Expandable segments"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: PyTorch's allocator lets its segments grow, "
+            "so that hardly anything is reserved in vain.",
+        ),
+        section="workload",
+        advanced=True,
+        applies=when.detailed,
+    ),
 )
