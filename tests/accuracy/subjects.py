@@ -166,8 +166,8 @@ def _has(model: ModelSpec, stated: Mapping[str, Any]) -> bool:
 
 def _most_alike(name: str, vocabulary: int | None, alike: Sequence[Known]) -> ModelSpec:
     def likeness(known: Known) -> tuple[bool, float]:
-        words = (_plain(one).lower().removeprefix("meta-") for one in (name, known[0]))
-        ratio = difflib.SequenceMatcher(None, *words).ratio()
+        mine, theirs = (_plain(one).lower().removeprefix("meta-") for one in (name, known[0]))
+        ratio = difflib.SequenceMatcher(None, mine, theirs).ratio()
         return known[1].vocab_size == vocabulary, ratio
 
     return max(alike, key=likeness)[1]
