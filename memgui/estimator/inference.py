@@ -34,6 +34,7 @@ from memgui.estimator.symbols import INFERENCE
 from memgui.estimator.tape import Tensor
 from memgui.estimator.walk import Walk
 from memgui.spec.formats import SCHEMES, WeightScheme
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
 
 STAGES = {"loss": "head"}
@@ -160,6 +161,22 @@ class InferenceRun(Run):
         if inference.transformers_version == CARVED or "gptq_int4" not in inference.weight_format:
             return 0
         return _largest_matrix(self.program, inference.weight_format)
+
+    def assumptions(self) -> tuple[Message, ...]:
+        if self.share is WHOLE:
+            return ()
+        if self.share.tensor > 1:
+            text = QT_TRANSLATE_NOOP(
+                "messages", "Each of {count} devices has a part of every layer, and the embedding whole."
+            )
+            return (Message(text, {"count": self.share.tensor}),)
+        text = QT_TRANSLATE_NOOP(
+            "messages",
+            "Layers {first} to {last} of {layers}: the fullest device, as device_map='auto' places them.",
+        )
+        layers = self.scenario.model.num_hidden_layers
+        first, last = self.share.start, (self.share.stop or layers) - 1
+        return (Message(text, {"first": first, "last": last, "layers": layers}),)
 
     def extra(self) -> dict[str, int]:
         """What the cache holds at the end, and what one more token of one sequence adds to it."""

@@ -49,6 +49,7 @@ def test_devices_share_out_weights_and_caches() -> None:
     assert two.extra["kv_cache_bytes"] == estimate(made).extra["kv_cache_bytes"]
     assert two.parameters == estimate(made).parameters
     assert two.peak_bytes == max(rank.peak_bytes for rank in two.ranks)
+    assert "of 80" in two.assumptions[0].text
     assert min(rank.peak_bytes for rank in two.ranks) > whole * 0.44
 
 
