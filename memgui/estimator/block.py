@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cached_property
 
 from memgui.estimator.backward import Back, backward
 from memgui.estimator.bounds import born_back, born_forward, summed
 from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Scratch, Thing
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward
+from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome, outcome
 from memgui.estimator.saved import saved_roots
 from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
@@ -43,10 +43,10 @@ class Sparing:
         self.kept = Group(spared)
         self.passing = forward(block.tape, spared)
         self.running = forward(block.tape, block.saved, spared)
-        self.made = Group(root for root in block.made.things if root not in spared)
-        self.gone = Group(root for root in spared if root not in block.saved)
+        self.made = Group([root for root in block.made.things if root not in spared])
+        self.gone = Group([root for root in spared if root not in block.saved])
         dead = set(self.running.things[: self.running.stop])
-        self.gone_early = Group(root for root in self.gone.tensors if root in dead)
+        self.gone_early = Group([root for root in self.gone.tensors if root in dead])
 
 
 class Block:
@@ -65,17 +65,17 @@ class Block:
         self._backs: dict[tuple[bool, bool, bool, Consumer | None, Role], Back] = {}
         self._outcomes: dict[tuple[bool, Role], Outcome] = {}
 
-    @cached_property
+    @once
     def ambient(self) -> list[Tensor]:
         """What it saves of the tensors that other blocks made."""
         return [root for root in self.saved if root.origin == AMBIENT]
 
-    @cached_property
+    @once
     def running(self) -> Events:
         """Forward with everything saved that autograd saves."""
         return forward(self.tape, self.saved)
 
-    @cached_property
+    @once
     def passing(self) -> Events:
         """Forward without saving: inference, or the first pass of a checkpointed layer."""
         return forward(self.tape, {})
@@ -111,7 +111,7 @@ class Block:
             found = self._outcomes[accumulate, role] = outcome(self.tape, role, accumulate=accumulate)
         return found
 
-    @cached_property
+    @once
     def products(self) -> int:
         """How many matrix products it runs."""
         return sum(op.name == "mm" for op in self.tape.ops)
@@ -125,76 +125,76 @@ class Block:
 
     # -- bounds -----------------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def most_forward(self) -> Pairs:
         """A bound on what is alive beyond the start while it runs, its input included."""
         return summed(born_forward(self.tape), self.input.pairs)
 
-    @cached_property
+    @once
     def most_back(self) -> Pairs:
         """The same while it runs back, its output's gradient included."""
         return summed(born_back(self.tape), self.output.pairs)
 
     # -- groups ---------------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def kept(self) -> Group:
         """What autograd keeps because of this block: its own tensors, its input, copies of weights."""
         pinned = self.tape.pinned
-        return Group(root for root in self.saved if root.origin != AMBIENT and root not in pinned)
+        return Group([root for root in self.saved if root.origin != AMBIENT and root not in pinned])
 
-    @cached_property
+    @once
     def pinned(self) -> Group:
         """What the graph refers to until the loss dies, whether or not it is saved."""
         return Group(dict.fromkeys(root for root in self.tape.pinned if root.origin == MADE))
 
-    @cached_property
+    @once
     def made(self) -> Group:
         """The same without the input, which the block before made."""
-        return Group(root for root in self.saved if root.origin not in (AMBIENT, CARRIED))
+        return Group([root for root in self.saved if root.origin not in (AMBIENT, CARRIED)])
 
-    @cached_property
+    @once
     def returned(self) -> Group:
         """What Python holds until the block returns and autograd does not keep."""
-        return Group(root for root in self.tape.held if root not in self.saved)
+        return Group([root for root in self.tape.held if root not in self.saved])
 
-    @cached_property
+    @once
     def held(self) -> Group:
         """The same in a recomputation, whose graph holds what is pinned as well."""
         held = dict.fromkeys((*self.tape.held, *self.tape.pinned))
-        return Group(root for root in held if root not in self.saved)
+        return Group([root for root in held if root not in self.saved])
 
-    @cached_property
+    @once
     def held_passing(self) -> Group:
         """The same where nothing is kept."""
         return Group(self.tape.held)
 
-    @cached_property
+    @once
     def copies(self) -> Group:
         """Autocast's copies of weights that autograd does not keep: they live to the end of forward."""
-        return Group(tensor for tensor in self.tape.cast_cache if tensor not in self.saved)
+        return Group([tensor for tensor in self.tape.cast_cache if tensor not in self.saved])
 
-    @cached_property
+    @once
     def copies_passing(self) -> Group:
         """The same where nothing is kept."""
         return Group(self.tape.cast_cache)
 
-    @cached_property
+    @once
     def cache(self) -> Group:
         """What the block puts into the cache and autograd does not keep anyway."""
-        return Group(tensor for tensor in self.tape.cached if tensor not in self.saved)
+        return Group([tensor for tensor in self.tape.cached if tensor not in self.saved])
 
-    @cached_property
+    @once
     def replaced(self) -> Group:
         """What the cache held before and the block replaces."""
         return Group(self.tape.replaced)
 
-    @cached_property
+    @once
     def input(self) -> Group:
         """The block's input."""
         return Group((self.tape.carried,) if self.tape.carried is not None else ())
 
-    @cached_property
+    @once
     def output(self) -> Group:
         """The block's output."""
         return Group((self.tape.out,) if self.tape.out is not None else ())

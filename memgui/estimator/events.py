@@ -51,11 +51,15 @@ class Group:
     __slots__ = ("pairs", "things")
 
     def __init__(self, things: Iterable[Thing]) -> None:
-        self.things = tuple(things)
-        total: dict[int, int] = {}
-        for thing in self.things:
-            total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
-        self.pairs = tuple((coefficient, monomial) for monomial, coefficient in total.items())
+        self.things = listed = tuple(things)
+        self.pairs: Pairs = ()
+        if len(listed) == 1:
+            self.pairs = ((listed[0].coefficient, listed[0].monomial),)
+        elif listed:
+            total: dict[int, int] = {}
+            for thing in listed:
+                total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
+            self.pairs = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

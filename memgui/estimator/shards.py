@@ -29,7 +29,8 @@ Listed = tuple[tuple[State, int], ...]
 
 def shape_of(parameter: Parameter, sizes: Sizes) -> Shape:
     """The shape of a weight as PyTorch holds it: what it makes, what it reads; experts stacked."""
-    counts = [sizes.count((dim,)) for dim in parameter.dims]
+    values = sizes.values
+    counts = [dim if isinstance(dim, int) else values[dim] for dim in parameter.dims]
     if parameter.name.endswith("bias") or len(counts) == 1:
         return (prod(counts),)
     stacked = counts[:1] if parameter.cut == "expert" else []

@@ -175,10 +175,21 @@ class Tape:
 
     def tensor(self, name: str, dims: Dims, width: int, grad: bool = False, origin: int = MADE) -> Tensor:
         """A tensor of shape ``dims`` with ``width`` bytes per element."""
-        coefficient, monomial = self.sizes.of(dims)
-        size = coefficient * width
-        where = self.key, self.part, self.module
-        return Tensor(name, dims, width, size, monomial, grad, origin, *where, self.loss)
+        known = self.sizes.known.get(dims)
+        size, monomial = self.sizes.of(dims) if known is None else known
+        return Tensor(
+            name,
+            dims,
+            width,
+            size * width,
+            monomial,
+            grad,
+            origin,
+            self.key,
+            self.part,
+            self.module,
+            self.loss,
+        )
 
     def parameter(
         self,
@@ -240,12 +251,22 @@ class Tape:
 
     def view(self, x: Tensor, name: str, dims: Dims) -> Tensor:
         """A view of ``x``: another shape, the same storage and gradient path."""
-        coefficient, monomial = self.sizes.of(dims)
-        size, width = coefficient * x.width, x.width
-        where = self.key, self.part, self.module
-        made = Tensor(name, dims, width, size, monomial, x.grad, x.origin, *where, x.loss, x.layout)
-        made.base = x.base or x
-        return made
+        size, monomial = self.sizes.of(dims)
+        return Tensor(
+            name,
+            dims,
+            x.width,
+            size * x.width,
+            monomial,
+            x.grad,
+            x.origin,
+            self.key,
+            self.part,
+            self.module,
+            x.loss,
+            x.layout,
+            base=x.base or x,
+        )
 
     def within(self, name: str) -> AbstractContextManager[None]:
         """The operators of a stretch that may be computed again in backward, by its name."""
@@ -310,8 +331,22 @@ class Tape:
         inner: tuple[int, int] | None = None,
     ) -> None:
         """Add an operator."""
-        beside = extra, back_extra, back_inner, inner
-        self.ops.append(Op(name, self.part, self.module, ins, outs, saves, back, *beside, self.region))
+        self.ops.append(
+            Op(
+                name,
+                self.part,
+                self.module,
+                ins,
+                outs,
+                saves,
+                back,
+                extra,
+                back_extra,
+                back_inner,
+                inner,
+                self.region,
+            )
+        )
 
     def record(
         self,
@@ -329,7 +364,22 @@ class Tape:
         if not out.grad:
             saves = back = ()
             back_extra = back_inner = None
-        self.run(name, ins, (out,), saves, back, extra, back_extra, back_inner, inner)
+        self.ops.append(
+            Op(
+                name,
+                self.part,
+                self.module,
+                ins,
+                (out,),
+                saves,
+                back,
+                extra,
+                back_extra,
+                back_inner,
+                inner,
+                self.region,
+            )
+        )
         return out
 
 

@@ -28,20 +28,21 @@ SPREAD: Final = 2  # one head seen as many
 class Sizes:
     """Values of the model's symbols, and every product of open symbols met so far.
 
-    ``monomials[i]`` is a sorted tuple of open symbol names; ``of(dims)`` gives (coefficient, i).
+    ``monomials[i]`` is a sorted tuple of open symbol names; ``of(dims)`` gives (coefficient, i), and
+    ``known`` holds what it gave.
     """
 
-    __slots__ = ("_known", "index", "monomials", "values")
+    __slots__ = ("index", "known", "monomials", "values")
 
     def __init__(self, values: Mapping[str, int]) -> None:
         self.values = values
         self.monomials: list[tuple[str, ...]] = [()]
         self.index: dict[tuple[str, ...], int] = {(): 0}
-        self._known: dict[Dims, tuple[int, int]] = {}
+        self.known: dict[Dims, tuple[int, int]] = {}
 
     def of(self, dims: Dims) -> tuple[int, int]:
         """Elements of a tensor of shape ``dims``: a coefficient and the index of its monomial."""
-        known = self._known.get(dims)
+        known = self.known.get(dims)
         if known is not None:
             return known
         coefficient = 1
@@ -60,15 +61,15 @@ class Sizes:
         if index is None:
             index = self.index[monomial] = len(self.monomials)
             self.monomials.append(monomial)
-        self._known[dims] = (coefficient, index)
+        self.known[dims] = (coefficient, index)
         return coefficient, index
 
     def count(self, dims: Dims) -> int:
         """Elements of a shape without open symbols; ``KeyError`` where one is open."""
-        total = 1
-        for dim in dims:
-            total *= dim if isinstance(dim, int) else self.values[dim]
-        return total
+        coefficient, monomial = self.of(dims)
+        if monomial:
+            raise KeyError(self.monomials[monomial])
+        return coefficient
 
 
 class Tensor(msgspec.Struct, eq=False, gc=False):

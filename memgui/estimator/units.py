@@ -10,11 +10,12 @@ processes.)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import prod
 
 from memgui.estimator.events import Events, Group, Scratch, Thing
 from memgui.estimator.keeping import Keeping
+from memgui.estimator.once import once
 from memgui.estimator.program import Kind, Program
 from memgui.estimator.shards import shard
 from memgui.estimator.tape import Op, Parameter
@@ -56,12 +57,12 @@ class Unit:
         """Shards of gradients are gradients, all else is there for a moment."""
         return "gradients" if thing in self.own else "temporary"
 
-    @cached_property
+    @once
     def gathering(self) -> Events:
         """It is gathered, and copied out, while the buffer of the unit before is still there."""
         return _born(GATHER, self.buffer, self.gathered)
 
-    @cached_property
+    @once
     def reducing(self) -> Events:
         """Its gradients are copied into the reduction's input; they go before there is a result."""
         return _born(REDUCE, self.reduced)
@@ -97,7 +98,7 @@ class Units:
         self._known: dict[Kind, Unit] = {}
         self._last: dict[Events, Events] = {}
 
-    @cached_property
+    @once
     def root(self) -> Unit:
         """What belongs to no layer."""
         outside = (parameter for block in self._program.frames for parameter in block.tape.parameters)
