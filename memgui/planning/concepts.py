@@ -10,6 +10,7 @@ from collections.abc import Callable
 from memgui.estimator.result import COMPONENTS, Estimate
 from memgui.planning.words import Said
 from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
 
 
 def concept(estimate: Estimate, key: str) -> tuple[Said, ...]:
@@ -59,6 +60,13 @@ def _per_parameter(size: int, parameters: int) -> str:
     return f"{hundredths // 100}.{hundredths % 100:02d}".rstrip("0").rstrip(".")
 
 
+def _is_part(scenario: Scenario) -> bool:
+    """Whether a device holds some of the weights only."""
+    split = scenario.parallelism
+    several = scenario.device.count > 1
+    return several and (split.tensor > 1 or split.pipeline > 1 or split.sharding == "zero3")
+
+
 def _weights(estimate: Estimate) -> tuple[Said, ...]:
     size = estimate.component("weights").bytes
     parameters = estimate.parameters
@@ -74,6 +82,13 @@ def _weights(estimate: Estimate) -> tuple[Said, ...]:
             words={"each": _per_parameter(size, parameters.total)},
         )
     ]
+    if _is_part(estimate.scenario):
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "One device's part of the model: of its {parameters} numbers, its parameters, those that lie "
+            "here. They are loaded once and stay.",
+        )
+        said = [Said(text, counts={"parameters": parameters.total})]
     if estimate.scenario.task == "training" and parameters.trainable < parameters.total:
         said.append(
             Said(

@@ -3,13 +3,14 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from memgui.catalog import Catalog
 from memgui.estimator import estimate
 from memgui.estimator.result import COMPONENTS, Estimate, Node
 from memgui.planning.concepts import concept
 from memgui.planning.formula import tokens_of, value_of
 from memgui.planning.why import as_markdown, as_text, divides, explain, sentences, written
 from memgui.planning.words import English, Said
-from memgui.spec import Inference, Message, ModelSpec, Scenario, Training
+from memgui.spec import Inference, Message, ModelSpec, Scenario, Training, replace
 
 LLAMA = ModelSpec(
     name="Llama-3.1-8B",
@@ -195,3 +196,11 @@ def test_english_sizes(size: int, text: str) -> None:
     assert WORDS.size(size) == text
     assert WORDS.share(1, 3) == "33.3 %"
     assert WORDS.share(1, 0) == "0.0 %"
+
+
+def test_a_device_that_holds_a_part_of_the_weights_says_so() -> None:
+    serving = replace(replace(Catalog().first_scenario(), "task", "inference"), "device.count", 2)
+    for path in ("parallelism.tensor", "parallelism.pipeline"):
+        said = explain(estimate(replace(serving, path, 2)), ("weights",))
+        assert said is not None
+        assert "One device's part" in as_text(said, English())
