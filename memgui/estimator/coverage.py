@@ -172,9 +172,20 @@ def _require_written(scenario: Scenario) -> None:
         if value not in known:
             raise NotCovered(_not_yet(f"training.{name}", value))
     _require_packed(scenario)
+    _require_prefixed(scenario)
     lacking = code.lacks(scenario.model)
     if lacking:
         raise NotCovered(_not_yet(f"model.{lacking}", getattr(scenario.model, lacking)))
+
+
+def _require_prefixed(scenario: Scenario) -> None:
+    """Raise :class:`NotCovered` where a prefix meets layers that have no plain keys and values."""
+    model = scenario.model
+    if scenario.training.method != "prefix":
+        return
+    plain = set(model.layer_types) <= {"full_attention"} and model.kv_lora_rank is None
+    if not plain or _shape(model) != "decoder" or model.cached_key_value_heads is not None:
+        raise NotCovered(_not_yet("training.method", "prefix"))
 
 
 def _require_packed(scenario: Scenario) -> None:

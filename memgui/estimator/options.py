@@ -27,8 +27,11 @@ WIDE = {"fp32": 4, "tf32": 4, "fp64": 8}
 """Those of the formats in which models are served that are wider than 16 bits."""
 
 
-ADAPTERS = ("lora", "ia3", "prompt")
+ADAPTERS = ("lora", "ia3", "prompt", "prefix")
 """Methods that train something beside a frozen base."""
+
+VIRTUAL = ("prompt", "prefix")
+"""Those of them that train virtual tokens."""
 
 BITSANDBYTES: dict[str, tuple[str, bool]] = {
     "int8": ("int8", False),
@@ -118,7 +121,7 @@ class Options(NamedTuple):
     frozen_layers: int = 0
     """how many of the first layers, and all before them, are not trained"""
     virtual_tokens: int = 0
-    """that prompt tuning puts in front of each sequence"""
+    """that prompt tuning puts in front of each sequence, and prefix tuning in front of each layer's keys"""
     nested: bool = False
     """the scales of packed weights are packed too (double quantisation)"""
     whole_logits: bool = False
@@ -258,7 +261,7 @@ def options(scenario: Scenario) -> Options:
             compute=4 if training.precision == "fp32" else 2,
             input_leaf=training.input_require_grads and training.activation_checkpointing != "none",
             frozen_layers=training.frozen_layers if training.method == "full" else 0,
-            virtual_tokens=training.virtual_tokens if training.method == "prompt" else 0,
+            virtual_tokens=training.virtual_tokens if training.method in VIRTUAL else 0,
             loss=loss_of(training),
             compiled=training.compile,
             fused=training.implementation == "fused",

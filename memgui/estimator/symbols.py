@@ -72,6 +72,16 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         "training.sequence_length",
         lambda s: s.training.sequence_length,
     ),
+    "sv": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of a sequence and of the prefix"),
+        None,
+        lambda s: _length(s) + s.training.virtual_tokens,
+    ),
+    "sv8": (
+        QT_TRANSLATE_NOOP("symbols", "tokens of a sequence and of the prefix, rounded up to 8"),
+        None,
+        lambda s: -(-(_length(s) + s.training.virtual_tokens) // 8) * 8,
+    ),
     "s1": (
         QT_TRANSLATE_NOOP("symbols", "sequence length plus one"),
         None,

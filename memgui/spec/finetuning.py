@@ -23,6 +23,19 @@ def validate_training(scenario: Scenario) -> Iterator[Issue]:
             ),
         )
     yield from _beside(scenario)
+    if training.method == "prefix" and training.activation_checkpointing != "none":
+        yield Issue(
+            "error",
+            "prefix_with_checkpoints",
+            ("training.activation_checkpointing", "training.method"),
+            Message(
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "A prefix is a cache, which checkpointed layers have none of: PEFT refuses both.",
+                )
+            ),
+            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "none"}),
+        )
     layers = scenario.model.num_hidden_layers
     if training.method == "full" and training.frozen_layers > layers:
         yield Issue(

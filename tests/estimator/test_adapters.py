@@ -43,6 +43,11 @@ def test_what_peft_does_not_build_beside_a_packed_base(settings: dict[str, Any],
     ]
 
 
+def test_a_prefix_and_checkpoints_rule_each_other_out() -> None:
+    issues = validate(training(LLAMA_3_1B, method="prefix", activation_checkpointing="full"))
+    assert "prefix_with_checkpoints" in {issue.code for issue in issues}
+
+
 def test_llamas_names_stand_for_what_a_model_calls_otherwise() -> None:
     """GPT-2 has one projection for queries, keys and values, and no gate."""
     asked, own = (

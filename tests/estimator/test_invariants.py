@@ -46,6 +46,7 @@ TRAINED: list[dict[str, Any]] = [
     {"method": "lora", "lora": Lora(variant="dora"), "precision": "bf16_mixed"},
     {"method": "ia3"},
     {"method": "prompt"},
+    {"method": "prefix"},
     *({"method": "lora", "base_format": base} for base in PACKED),
 ]
 HOW = st.sampled_from(TRAINED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.estimator import operators as op
-from memgui.estimator.modules.cache import cached, counter
+from memgui.estimator.modules.cache import cached, counter, prefixed
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.kernels import attend
 from memgui.estimator.modules.norm import norm
@@ -43,7 +43,9 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         scales = t.tensor("attention scales", (1, c.queries, 1, 1), FP32)
         t.run("log", (), (scales,), (), ())
         q = op.mul(t, q, op.cast(t, scales, q.width), "q", q.dims)
-    if o.cache:
+    if c.prefix is not None:
+        k, v = prefixed(t, c, k), prefixed(t, c, v)
+    elif o.cache:
         if reach.limited:
             counter(t, c)
         k, v = cached(t, c, k, reach), cached(t, c, v, reach)

@@ -36,6 +36,7 @@ class Context:
         "options",
         "over",
         "padding",
+        "prefix",
         "queries",
         "rotary",
         "sizes",
@@ -51,6 +52,10 @@ class Context:
         length = "P" if model.image_size else "s"
         self.queries: int | str = 1 if options.decode else length
         self.keys: str = "t" if options.decode or options.static else length
+        if options.trained == "prefix":
+            self.keys = "sv"
+        self.prefix: Tensor | None = None
+        """trained keys and values of all layers"""
         self.ids: Tensor | None = None
         self.inputs: list[Tensor] = []
         self.labels: Tensor | None = None
@@ -104,7 +109,7 @@ class Context:
         value = self.sizes.values.get(length) if isinstance(length, str) else length
         if value is not None:
             return -(-value // step) * step
-        return f"{length}{step}" if length in ("s", "u") else length
+        return f"{length}{step}" if length in ("s", "u", "sv") else length
 
     @property
     def rows(self) -> Dims:

@@ -42,7 +42,21 @@ def tokens(t: Tape, c: Context) -> Tensor:
             t.buffer("embed_scale", (), o.width)
             if o.input_leaf:
                 t.make_leaf(x)
+    if o.trained == "prefix":
+        _prefix(t, c, x.width)
     return _after_prompt(t, c, x, narrow) if o.trained == "prompt" else x
+
+
+def _prefix(t: Tape, c: Context, width: int) -> None:
+    """Prefix tuning: an embedding whose rows are the keys and values of all layers, in the base's format."""
+    part, t.part = t.part, "adapter"
+    where = t.tensor("prefix ids", ("b", "v"), INT64)
+    t.run("_to_copy", (), (where,), (), ())
+    every = (2 * c.model.num_hidden_layers, "k", "d")
+    w = t.parameter("prefix_encoder.weight", ("v", *every), FP32)
+    c.prefix = op.cast(t, op.embedding(t, where, w, "prefix", ("b", "v", *every)), width)
+    t.hold(c.prefix)
+    t.part = part
 
 
 def _normalised(t: Tape, c: Context, x: Tensor) -> Tensor:

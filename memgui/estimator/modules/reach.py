@@ -63,6 +63,7 @@ def is_masked(c: Context, reach: Reach) -> bool:
     if o.attention == FLASH_2:  # is told a window instead, and padding is taken out before
         return False
     given = o.masked or o.static or c.model.explicit_mask or reach.indexed or c.bias is not None
+    given = given or c.keys == "sv"  # more keys than queries
     return given or (o.windowed and reach.limited)
 
 

@@ -47,6 +47,11 @@ METHOD: tuple[Field, ...] = (
                 QT_TRANSLATE_NOOP("fields", "virtual tokens"),
             ),
             Choice(
+                "prefix",
+                QT_TRANSLATE_NOOP("fields", "Prefix tuning"),
+                QT_TRANSLATE_NOOP("fields", "keys and values in every layer"),
+            ),
+            Choice(
                 "frozen", QT_TRANSLATE_NOOP("fields", "Head only"), QT_TRANSLATE_NOOP("fields", "frozen body")
             ),
         ),
@@ -157,7 +162,9 @@ METHOD: tuple[Field, ...] = (
         Kind.COUNT,
         QT_TRANSLATE_NOOP("fields", "Virtual tokens"),
         QT_TRANSLATE_NOOP(
-            "fields", "Trained vectors in front of every sequence; they go through all layers."
+            "fields",
+            "Trained vectors in front of every sequence. Prompts go through all layers; a prefix is keys "
+            "and values of each layer.",
         ),
         section="workload",
         unit=QT_TRANSLATE_NOOP("fields", "tokens"),

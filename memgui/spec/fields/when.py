@@ -42,12 +42,12 @@ def lora(scenario: Scenario) -> bool:
 
 def adapters(scenario: Scenario) -> bool:
     """Whether something is trained beside a frozen base."""
-    return training(scenario) and scenario.training.method in ("lora", "ia3", "prompt")
+    return training(scenario) and scenario.training.method in ("lora", "ia3", "prompt", "prefix")
 
 
 def prompt(scenario: Scenario) -> bool:
     """Whether virtual tokens are trained."""
-    return training(scenario) and scenario.training.method == "prompt"
+    return training(scenario) and scenario.training.method in ("prompt", "prefix")
 
 
 def full(scenario: Scenario) -> bool:
