@@ -26,7 +26,11 @@ from memgui.importers.tensors import SAFETENSORS_DTYPES, TensorInfo, product
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 MAX_HEADER_BYTES: Final = 16 * 2**20
-"""Longest header read: some 120,000 tensors in one file (the format itself stops at 100 MB)."""
+"""Longest header read (bytes); the format itself stops at 100 MB."""
+MAX_TENSORS: Final = 65_536
+"""Most tensors of one file; real ones have some ten thousand."""
+MAX_TEXTS: Final = 65_536
+"""Most texts in the metadata of one header; real ones have a handful."""
 MAX_VALUES: Final = 1_000_000
 """Most values of one header, some eight a tensor, or of an index, one a tensor."""
 
@@ -40,10 +44,13 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Lenient(msgspec.Struct, gc=False):
-    """An entry, or the block of metadata, of which these keys are no entry's: one decoder for the whole."""
+    """An entry, or the metadata that stands among them: one decoder for both.
+
+    What is not stated is what no tensor can have.
+    """
 
     dtype: str = ""
-    shape: Annotated[tuple[_Count, ...], msgspec.Meta(max_length=64)] = ()
+    shape: Annotated[tuple[_Count, ...], msgspec.Meta(max_length=64)] = (2**63, 2**63)
     data_offsets: tuple[_Count, _Count] = (1, 0)
 
 
@@ -108,16 +115,23 @@ def read_part(path: StrPath) -> Part:
 
 
 def _parse_header(header: bytes, file: BoundedFile) -> Part:
-    keys = check_structure(header, file.name, MAX_VALUES)
+    _check_counts(header, file.name)
     try:
         entries = _HEADER.decode(header)
         metadata = _METADATA.decode(header).texts
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        _refuse_header(header, file.name, str(error))
+        _look_closely(header, file.name)
+        raise FileFault(
+            file.name,
+            QT_TRANSLATE_NOOP("messages", "{file} has a header that is not valid JSON: {reason}."),
+            reason=printable(str(error)),
+        ) from None
+    texts = [*entries, *metadata, *metadata.values()]
+    keys = 4 * len(entries)  # one for the tensor, three within
     if entries.pop("__metadata__", None) is not None:
-        keys -= 1 + len(metadata)
-    if keys != len(entries) * 4:  # one for the tensor, three within
-        _refuse_header(header, file.name, "")
+        keys += len(metadata) - 3
+    if b"\\" in header or header.count(b":") != keys + "".join(texts).count(":"):
+        _look_closely(header, file.name)  # a key may stand twice, or be unknown
     spans = []
     tensors = []
     for name, entry in entries.items():
@@ -140,13 +154,36 @@ def _bytes(dtype: str, shape: tuple[int, ...]) -> int | None:
     return elements // packing.block * packing.block_bytes
 
 
-def _refuse_header(header: bytes, file_name: str, reason: str) -> NoReturn:
-    """Say which key of a header is not what the format allows, or stands twice."""
-    parse_object(header, file_name, MAX_VALUES)  # says where it is no JSON, and which key is said twice
+def _check_counts(header: bytes, file_name: str) -> None:
+    """Refuse a header for how much there is in it, before anything is made of it."""
+    tensors = header.count(b"{")
+    if tensors > MAX_TENSORS:
+        raise FileFault(
+            file_name,
+            QT_TRANSLATE_NOOP(
+                "messages", "{file} describes more than {limit} tensors, which no file of its kind does."
+            ),
+            limit=MAX_TENSORS,
+        )
+    if header.count(b",") > MAX_VALUES or header.count(b":") > 4 * tensors + MAX_TEXTS:
+        keys = check_structure(header, file_name, MAX_VALUES)  # what stands in names does not count
+        if keys > 4 * tensors + MAX_TEXTS:
+            raise FileFault(
+                file_name,
+                QT_TRANSLATE_NOOP(
+                    "messages", "{file} has more than {limit} texts in its metadata, which no model needs."
+                ),
+                limit=MAX_TEXTS,
+            )
+
+
+def _look_closely(header: bytes, file_name: str) -> None:
+    """Refuse a header for what is no JSON, or no tensor, or said twice; say nothing where all is well."""
+    parse_object(header, file_name, MAX_VALUES)
     try:
         raw = _RAW.decode(header)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        reason, raw = str(error), {}
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return
     for name, value in raw.items():
         try:
             (_TEXTS if name == "__metadata__" else _ENTRY).decode(value)
@@ -161,19 +198,11 @@ def _refuse_header(header: bytes, file_name: str, reason: str) -> NoReturn:
                 )
             )
             raise FileFault(file_name, template, where=printable(name), value=_excerpt(value)) from None
-    raise FileFault(
-        file_name,
-        QT_TRANSLATE_NOOP("messages", "{file} has a header that is not valid JSON: {reason}."),
-        reason=printable(reason),
-    )
 
 
 def _refuse_tensor(header: bytes, name: str, entry: _Lenient, file_name: str) -> NoReturn:
     """Say what is wrong with a tensor whose number format, shape and stretch do not go together."""
-    try:
-        _ENTRY.decode(_RAW.decode(header)[name])
-    except (msgspec.MsgspecError, ValueError):
-        _refuse_header(header, file_name, "")
+    _look_closely(header, file_name)
     if entry.dtype not in SAFETENSORS_DTYPES:
         raise FileFault(
             file_name,

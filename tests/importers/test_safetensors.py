@@ -155,6 +155,29 @@ def test_a_header_of_the_longest_length_is_refused_fast(tmp_path: Path, filler: 
     refused(tmp_path, framed(b"{" + filler * (MAX_HEADER_BYTES // len(filler) - 1)))
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'"%06x":{}', "describes more than 65,536 tensors"),
+        (b'"%06x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}', "describes more than 65,536 tensors"),
+        (b'"%06x":""', "has more than 65,536 texts in its metadata"),
+    ],
+)
+def test_a_header_of_many_small_things_takes_no_room(tmp_path: Path, content: bytes, told: str) -> None:
+    many = b",".join(content % number for number in range(200_000))
+    header = b'{"__metadata__":{%s}}' % many if content.endswith(b'""') else b"{%s}" % many
+    assert told in refused(tmp_path, framed(header))
+
+
+@pytest.mark.parametrize("name", ["a:b", "a:b:c{", 'q"', "back\\slash", "é\n"])
+def test_a_name_may_hold_what_has_a_meaning_outside(tmp_path: Path, name: str) -> None:
+    path = write_safetensors(tmp_path / "m.safetensors", {name: ("U8", (4,))}, {"k:": "v:{,"})
+    table = read(path)
+    assert ([tensor.name for tensor in table.tensors], table.metadata) == ([name], {"k:": "v:{,"})
+    text = b'{"\\u003a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}'
+    assert [tensor.name for tensor in read(sparse(path, framed(text), 8 + len(text) + 4)).tensors] == [":"]
+
+
 def test_a_cut_or_grown_file(tmp_path: Path) -> None:
     start, data = safetensors_header({"a": ("F32", (4, 4))})
     assert "describes 64 bytes of tensors, but 63 bytes follow" in refused(
@@ -176,7 +199,9 @@ def test_a_cut_or_grown_file(tmp_path: Path) -> None:
         (framed(b'{"a"}'), "not valid JSON at line 1, column 5"),
         (framed(b"{}{}"), "Extra data"),
         (framed(b'{"a":\xff}'), "not UTF-8"),
-        (framed(b'{"a":' * 100_000), "nested more than 64 levels"),
+        (framed(b'{"a":' * 60_000), "nested more than 64 levels"),
+        (framed(b'{"a":' * 100_000), "describes more than 65,536 tensors"),
+        (framed(b'{"a":' + b"[" * 100_000), "nested more than 64 levels"),
         (framed(b'{"a":' + b"9" * 10_000 + b"}"), "longer than 40 digits"),
         (header(a=1), "tensor a is 1; allowed are a dtype"),
         (header(a=None), "tensor a is null"),
@@ -214,6 +239,11 @@ def test_a_cut_or_grown_file(tmp_path: Path) -> None:
          'the key "shape" stands twice'),
         (framed(b'{"__metadata__":{},"__metadata__":{}}'), '"__metadata__" stands twice'),
         (framed(b'{"__metadata__":{"a":"","a":""}}'), 'the key "a" stands twice'),
+        (framed(b'{"__metadata__":{"a":"","a":"","\\u003a":""}}'), 'the key "a" stands twice'),
+        (framed(b'{"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3],"x":1},"b":{"dtype":"U8",'
+                b'"data_offsets":[3,4]}}'), 'tensor a is {"dtype":"U8"'),
+        (framed(b'{"b":{"dtype":"U8","data_offsets":[3,4]},"a":{"dtype":"U8","shape":[3],'
+                b'"data_offsets":[0,3],"x":1}}'), 'tensor b is {"dtype":"U8"'),
     ],
 )  # fmt: skip
 def test_a_header_that_cannot_be(tmp_path: Path, content: bytes, told: str) -> None:
