@@ -82,9 +82,11 @@ class Compute(NamedTuple):
 def compute_buffer(scenario: Scenario, device: int = 0, devices: int = 1) -> Compute:
     """The arena of one device; the last of several also computes the head.
 
-    On several devices llama.cpp keeps four copies of each input, to run batches one behind the other.
+    On several devices llama.cpp keeps four copies of each input, to run batches one behind the other;
+    not where matrices are split by rows.
     """
-    writer = _Writer(scenario, 4 if devices > 1 else 1, first=device == 0)
+    copies = 4 if devices > 1 and scenario.parallelism.tensor == 1 else 1
+    writer = _Writer(scenario, copies, first=device == 0)
     graph = writer.write(head=device == devices - 1)
     _, alive, operator = graph.peak()
     return Compute(graph.arena(ALIGNMENT), tuple(alive), operator)

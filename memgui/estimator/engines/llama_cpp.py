@@ -1,8 +1,9 @@
 """llama.cpp: model buffers, a cache in cells, recurrent slots and one compute buffer on each device.
 
 Everything is allocated when the context is made and stays.  The token embedding and what does not fit
-on the devices lie on the host; layers are split among devices in order.  Rules: llama.cpp b11434
-(llama-model.cpp, llama-kv-cache*.cpp, llama-memory-recurrent.cpp), measured with its own code.
+on the devices lie on the host; layers are split among devices in order, or matrices by rows.  Rules:
+llama.cpp b11434 (llama-model.cpp, llama-kv-cache*.cpp, llama-memory-recurrent.cpp), measured with its
+own code.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final, NamedTuple
 from memgui.estimator.engines.cache import Keys, Layer, State, layers
 from memgui.estimator.engines.ggml_graph import Compute, compute_buffer
 from memgui.estimator.engines.layout import require_layout
+from memgui.estimator.engines.rows import Listed, is_matrix, on_device, splits
 from memgui.estimator.engines.settings import cells, length, physical_batch, window_cells
 from memgui.estimator.engines.sheet import Factor, Line, Stage, Term, estimated, explained, ranged, stated
 from memgui.estimator.engines.weights import Model, loaded, model_of, weights_node
@@ -60,12 +62,16 @@ class Loaded(NamedTuple):
         return self.weights.bytes + self.cache.bytes + self.compute.bytes
 
 
+def _devices(scenario: Scenario) -> int:
+    return max(scenario.parallelism.pipeline, scenario.parallelism.tensor)
+
+
 def places(scenario: Scenario) -> list[Place]:
     """Where the layers go: the last ``n_gpu_layers`` (the output layer is the last of all) on the devices.
 
     Devices are taken to be alike, so each gets an equal share of the layers, in order.
     """
-    count, devices = scenario.model.num_hidden_layers, scenario.parallelism.pipeline
+    count, devices = scenario.model.num_hidden_layers, _devices(scenario)
     wanted = scenario.inference.n_gpu_layers
     placed = count + 1 if wanted is None else min(wanted, count + 1)
     first = count + 1 - placed
@@ -78,9 +84,12 @@ def places(scenario: Scenario) -> list[Place]:
 
 def serve(scenario: Scenario) -> Estimate:
     """What llama.cpp holds on the fullest device; raises ``NotCovered``."""
-    require_layout(scenario, "pipeline")
+    both = splits(scenario) and scenario.parallelism.pipeline > 1
+    rows = scenario.inference.engine == "llama.cpp" and not both
+    require_layout(scenario, "pipeline", *(("tensor",) if rows else ()))
     model = model_of(scenario)
-    devices = [_loaded(scenario, model, place) for place in places(scenario)]
+    everywhere = places(scenario)
+    devices = [loaded_on(scenario, model, place, everywhere) for place in everywhere]
     worst = max(devices, key=lambda device: device.bytes)
     chip = capability(scenario.device.compute_capability)
     beside = _context(context(chip))
@@ -137,7 +146,8 @@ def _sequences(scenario: Scenario, devices: list[Loaded], capacity: int, beside:
     return max(0, min(found, default=0))
 
 
-def _loaded(scenario: Scenario, model: Model, place: Place) -> Loaded:
+def loaded_on(scenario: Scenario, model: Model, place: Place, everywhere: list[Place]) -> Loaded:
+    """What lies on one of the devices of ``everywhere``."""
     share = Share(
         start=place.start,
         stop=place.stop,
@@ -148,6 +158,8 @@ def _loaded(scenario: Scenario, model: Model, place: Place) -> Loaded:
     things = list(loaded(scenario, model.program, share).things)
     if place.head and scenario.model.tie_word_embeddings:
         things += _tied(scenario, model)
+    if splits(scenario):
+        things = _with_rows(scenario, model, place, everywhere, things)
     keys = cache_format(scenario.inference.kv_cache_format)
     values = cache_format(scenario.inference.kv_cache_format_v or scenario.inference.kv_cache_format)
     found = layers(scenario.model, place.start, place.stop)
@@ -155,13 +167,33 @@ def _loaded(scenario: Scenario, model: Model, place: Place) -> Loaded:
         place,
         weights_node(scenario, model.program, things),
         _cache(scenario, found, keys, values),
-        compute_buffer(scenario, place.device, scenario.parallelism.pipeline),
+        compute_buffer(scenario, place.device, _devices(scenario)),
         sum(
             count * layer.bytes_for(keys, values)
             for layer, count in found
             if isinstance(layer, Keys) and not layer.window
         ),
     )
+
+
+def _with_rows(
+    scenario: Scenario, model: Model, place: Place, everywhere: list[Place], things: list[Listed]
+) -> list[Listed]:
+    """``things`` without the matrices, and of those on all devices the rows that lie on this one."""
+    sizes = model.program.sizes
+    head = any(one.head for one in everywhere)
+    share = Share(
+        start=everywhere[0].start,
+        stop=everywhere[-1].stop,
+        stem=False,
+        tail=head,
+        experts_from=scenario.inference.n_cpu_moe,
+    )
+    whole: list[Listed] = list(loaded(scenario, model.program, share).things)
+    if head and scenario.model.tie_word_embeddings:
+        whole += _tied(scenario, model)
+    kept = [(thing, count) for thing, count in things if not is_matrix(thing, sizes)]
+    return [*kept, *on_device(scenario, whole, sizes, place.device)]
 
 
 def _tied(scenario: Scenario, model: Model) -> list[tuple[Parameter | Piece, int]]:

@@ -45,6 +45,7 @@ SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("llama.cpp", {"weight_format": "q8_0", "flash_attention": False, "llama_cpp_version": "b6000"}),
     ("llama.cpp", {"weight_format": "iq4_xs", "kv_cache_format": "q8_0", "kv_cache_format_v": "q4_0"}),
     ("llama.cpp", {"weight_format": "q4_0", "n_gpu_layers": 5, "batch_size": 4, "kv_unified": False}),
+    ("llama.cpp", {"weight_format": "q5_k_m", "parallelism__tensor": 3, "device__count": 3}),
     ("ollama", {"weight_format": "q4_k_m", "parallelism__pipeline": 2}),
 )
 KEYS = {

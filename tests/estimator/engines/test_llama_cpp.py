@@ -10,6 +10,9 @@ import pytest
 from memgui.estimator import estimate
 from memgui.estimator.engines.cache import Keys, layers
 from memgui.estimator.engines.ggml_graph import compute_buffer
+from memgui.estimator.engines.llama_cpp import loaded_on, places
+from memgui.estimator.engines.rows import stretch
+from memgui.estimator.engines.weights import model_of
 from memgui.spec import replace
 from memgui.spec.formats import cache_format
 from memgui.spec.validate import validate
@@ -254,3 +257,35 @@ def test_keys_and_values_have_formats_of_their_own() -> None:
     assert estimate(apart).extra["kv_cache_bytes"] == 512 * MIB * 34 // 64 + 512 * MIB * 18 // 64
     wrong = replace(apart, "inference.flash_attention", False)
     assert [issue.code for issue in validate(wrong) if issue.severity == "error"] == ["packed_values"]
+
+
+def test_matrices_split_by_rows_lie_on_every_device() -> None:
+    """The parts add up to the whole; each device's share is even to within a kernel's 128 rows."""
+    settings = {"weight_format": "q4_k_m", "kv_cache_format": "fp16", "prompt_tokens": 4096}
+    made = scenario("Llama-3.1-8B", "llama.cpp")
+    for name in ("Llama-3.1-8B", "Qwen/Qwen3-30B-A3B", "meta-llama/Llama-3.2-1B"):
+        one = served(name, "llama.cpp", **settings)
+        made = scenario(name, "llama.cpp", device__count=2, parallelism__tensor=2, **settings)
+        share = [loaded_on(made, model_of(made), place, places(made)) for place in places(made)]
+        assert sum(part.weights.bytes for part in share) == one.component("weights").bytes
+        assert sum(part.cache.bytes for part in share) == one.extra["kv_cache_bytes"]
+        two = estimate(made)
+        assert len(two.ranks) == 2
+        assert two.extra["host_bytes"] == one.extra["host_bytes"]
+        first, second = (part.weights.bytes for part in share)
+        assert first == pytest.approx(second, rel=0.08)  # experts go by layers
+    assert stretch(made, 1000, 0) == 384
+    assert stretch(made, 1000, 1) == 616
+
+
+def test_rows_and_layers_are_not_split_at_once_and_ollama_splits_layers_only() -> None:
+    for engine, layout in (("llama.cpp", {"parallelism__pipeline": 2}), ("ollama", {})):
+        answer = served(
+            "Llama-3.1-8B",
+            engine,
+            weight_format="q4_k_m",
+            device__count=4,
+            parallelism__tensor=2,
+            **layout,
+        )
+        assert answer.verdict.kind == "unknown"
