@@ -52,7 +52,7 @@ _SHAPES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     },
     "two stacks": {
         "head": ("seq2seq", "speech"),
-        "position_embedding": ("learned", "sinusoidal", "relative"),
+        "position_embedding": ("learned", "sinusoidal", "sinusoidal_buffer", "relative"),
     },
 }
 """What models of each shape may have."""

@@ -48,6 +48,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     parallel_block: str = "none"
     qk_norm: str = "none"
     qk_norm_bias: bool = False
+    inner_norms: bool = False
     hidden_act: str = "silu"
     gated_mlp: bool = True
     position_embedding: str = "rope"

@@ -54,6 +54,8 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         opened = op.pointwise(t, "sigmoid", gate, "gate", saves="output")
         y = op.mul(t, y, opened, "gated", y.dims)
         t.use(gate)
+    if m.inner_norms:
+        y = norm(t, c, y, "attn_sub_norm", axes=2)
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
     )

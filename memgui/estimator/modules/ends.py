@@ -92,6 +92,8 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         x = norm(t, c, x, "norm")
     t.part = t.module = "lm_head"
     before = x
+    if m.head_input_scaling:
+        x = op.scale(t, x)
     if m.residual_in_fp32:
         x = op.cast(t, x, o.width)
     if m.embedding_size:

@@ -170,7 +170,7 @@ def _post_branch(t: Tape, c: Context, x: Tensor, module: Module, before: str, af
 def _sandwich(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
     """``x + norm(module(norm(x)))``."""
     y = module(t, c, norm(t, c, x, before))
-    normed = norm(t, c, y, after)
+    normed = _branch(t, c, norm(t, c, y, after))
     t.use(y)
     return op.add(t, x, normed, "residual stream")
 

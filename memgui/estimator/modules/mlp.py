@@ -8,6 +8,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.mixing import softplus
 from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.tape import NEW, Tape, Tensor
 
@@ -40,6 +41,8 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> 
     product = op.dropout(t, product, c.options.activation_dropout)
     if m.mlp_in_weight_format:
         product = op.cast(t, product, c.options.width)
+    if m.inner_norms:
+        product = norm(t, c, product, "ffn_sub_norm")
     y = projection(t, c, product, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
     t.use(x)
     return op.scale(t, y) if m.mup_scaling else y

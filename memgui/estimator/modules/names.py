@@ -85,6 +85,7 @@ T5 = {
     "mlp.down": "wo",
 }
 BART = {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"}
+LFM2 = {**LLAMA, "attention.o": "out_proj", "mlp.gate": "w1", "mlp.up": "w3", "mlp.down": "w2"}
 
 NAMES: dict[str, dict[str, str]] = {
     "gpt2": GPT2,
@@ -135,7 +136,7 @@ NAMES: dict[str, dict[str, str]] = {
         "mlp.down": "Wo",
         "head.transform": "dense",
     },
-    "mbart": BART,
+    **dict.fromkeys(("mbart", "marian", "m2m_100", "blenderbot", "blenderbot-small", "plbart", "mvp"), BART),
     "pegasus": BART,
     "t5": T5,
     "mt5": T5,
@@ -144,7 +145,8 @@ NAMES: dict[str, dict[str, str]] = {
     "vit": BART,
     "whisper": BART,
     "roberta": BERT,
-    "lfm2": {**LLAMA, "attention.o": "out_proj", "mlp.gate": "w1", "mlp.up": "w3", "mlp.down": "w2"},
+    "lfm2": LFM2,
+    "lfm2_moe": LFM2,
     "mpt": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "dbrx": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "opt": {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"},

@@ -41,7 +41,8 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
     w = t.parameter("router.weight", ("E", "h"), width, o.base_trained)
     shift = t.parameter("router.bias", ("E",), o.width, o.base_trained) if m.router_bias else None
     if m.router_correction_bias:
-        t.buffer("e_score_correction_bias", ("E",), width)
+        own = FP32 if m.router_scoring == "sigmoid_own" else width
+        t.buffer("e_score_correction_bias", ("E",), own)
     if m.router_in_fp32:
         x = op.cast(t, x, FP32)
     used = router_with_adapter(t, c, w)
@@ -112,6 +113,26 @@ def sigmoid(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     return _weighed(t, c, weights, values.width), indices
 
 
+def sigmoid_own(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
+    """Sigmoids in the model's format, divided by their sum (LFM2)."""
+    m = c.model
+    opened = op.pointwise(t, "sigmoid", scores, "router scores", saves="output")
+    if m.router_correction_bias:
+        indices = t.tensor("experts of each token", (*c.rows, "T"), INT64)
+        t.run("topk", (opened,), (indices,), (), ())
+        weights = _gathered(t, c, opened, indices)
+    else:
+        weights, indices = top_k(t, c, opened)
+    if m.norm_topk_prob:
+        total = t.tensor("sum", (*weights.dims[:-1], 1), FP32 if t.autocast else weights.width, weights.grad)
+        t.record("sum", (weights,), total, (), ((weights, NEW),))
+        shifted = op.shift(t, total)
+        out = t.tensor("router weights", weights.dims, shifted.width, weights.grad)
+        t.record("div", (weights, shifted), out, (weights, shifted), ((weights, NEW), (shifted, NEW)))
+        weights = out
+    return op.scale(t, weights) if m.routed_scaling else weights, indices
+
+
 def softmax_own(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Probabilities in the model's format, divided by their norm (DBRX)."""
     weights, indices = top_k(t, c, op.softmax(t, scores, scores.width))
@@ -160,6 +181,7 @@ ROUTERS: dict[str, Router] = {
     "topk_softmax": softmax_last,
     "topk_softmax_fp32": softmax_last_fp32,
     "sigmoid": sigmoid,
+    "sigmoid_own": sigmoid_own,
     "sparsemixer": sparse_mixer,
 }
 """How routers score, by ``router_scoring``: from their logits and the width of what they read."""

@@ -117,8 +117,12 @@ def _embedded(t: Tape, c: Context, ids: Tensor, table: Parameter, *, counted: bo
     if o.input_leaf:
         t.make_leaf(x)
     t.hold(x)
-    if m.position_embedding in ("learned", "sinusoidal"):
-        x = _positions(t, c, x, counted=counted and m.position_embedding == "learned")
+    if m.position_embedding == "sinusoidal_buffer":
+        x = _fixed_positions(t, c, x)
+    elif m.position_embedding in ("learned", "sinusoidal"):
+        own = m.position_offset > 0 or m.num_mel_bins > 0  # Blenderbot has one row for all sequences
+        rowwise = counted and own and m.position_embedding == "learned"
+        x = _positions(t, c, x, counted=rowwise)
     if m.embedding_norm:
         x = norm(t, c, x, "layernorm_embedding", part="embedding")
     t.module = "embedding" if m.position_embedding == "relative" else "model"
@@ -138,6 +142,17 @@ def _positions(t: Tape, c: Context, x: Tensor, *, counted: bool) -> Tensor:
     where = op.embedding(t, positions, table, "embedded positions", (*rows, "h"))
     t.hold(where)
     return op.add(t, x, where, "embedded") if counted else op.add_broadcast(t, x, where, "embedded")
+
+
+def _fixed_positions(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """M2M-100: rows of a buffer for every token of every sequence."""
+    t.buffer("embed_positions", ("P", "h"), c.options.width)
+    positions = t.tensor("position ids", ("b", c.queries), INT64)
+    t.run("add", (), (positions,), (), ())
+    where = t.tensor("embedded positions", ("b", c.queries, "h"), x.width)
+    t.run("index_select", (positions,), (where,), (), ())
+    t.hold(where)
+    return op.add(t, x, where, "embedded")
 
 
 def _spectrogram(t: Tape, c: Context) -> Tensor:

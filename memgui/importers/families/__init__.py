@@ -8,6 +8,7 @@ projections) and reads what the file or the class's defaults say of the rest.
 from __future__ import annotations
 
 from memgui.importers.families import (
+    cousins,
     custom,
     encoder,
     encoder_decoder,
@@ -28,6 +29,7 @@ __all__ = [
     "FAMILIES",
     "Describe",
     "Fields",
+    "cousins",
     "custom",
     "encoder",
     "encoder_decoder",

@@ -165,6 +165,11 @@ FIELDS: tuple[Field, ...] = (
         Choice("plain", QT_TRANSLATE_NOOP("fields", "of each head, no weights")),
     ),
     flag(
+        "inner_norms",
+        QT_TRANSLATE_NOOP("fields", "Inner norms"),
+        QT_TRANSLATE_NOOP("fields", "Attention and feed-forward have a norm before their last projection."),
+    ),
+    flag(
         "qk_norm_bias",
         QT_TRANSLATE_NOOP("fields", "Query/key norm bias"),
         QT_TRANSLATE_NOOP("fields", "The norms on queries and keys have a bias."),
@@ -198,6 +203,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("rope", QT_TRANSLATE_NOOP("fields", "rotary")),
         Choice("learned", QT_TRANSLATE_NOOP("fields", "learned")),
         Choice("sinusoidal", QT_TRANSLATE_NOOP("fields", "sinusoidal")),
+        Choice("sinusoidal_buffer", QT_TRANSLATE_NOOP("fields", "sinusoidal, no weight")),
         Choice("alibi", "ALiBi"),
         Choice("relative", QT_TRANSLATE_NOOP("fields", "relative, in buckets")),
         Choice("disentangled", QT_TRANSLATE_NOOP("fields", "relative, disentangled")),

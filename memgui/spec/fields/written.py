@@ -223,6 +223,7 @@ ROUTING: tuple[Field, ...] = (
         Choice("topk_softmax", QT_TRANSLATE_NOOP("fields", "softmax of the highest")),
         Choice("topk_softmax_fp32", QT_TRANSLATE_NOOP("fields", "softmax of the highest, fp32")),
         Choice("sigmoid", QT_TRANSLATE_NOOP("fields", "sigmoid")),
+        Choice("sigmoid_own", QT_TRANSLATE_NOOP("fields", "sigmoid, model's format")),
         Choice("sparsemixer", "SparseMixer"),
         applies=_experts,
     ),
