@@ -132,15 +132,19 @@ def _parse_header(header: bytes, file: BoundedFile) -> Part:
         keys += len(metadata) - 3
     if b"\\" in header or header.count(b":") != keys + "".join(texts).count(":"):
         _look_closely(header, file.name)  # a key may stand twice, or be unknown
-    spans = []
     tensors = []
     for name, entry in entries.items():
         begin, end = entry.data_offsets
         if end - begin != _bytes(entry.dtype, entry.shape):
             _refuse_tensor(header, name, entry, file.name)
         tensors.append(TensorInfo(name, entry.shape, entry.dtype, end - begin))
-        spans.append((begin, end, name))
-    _check_layout(spans, len(header), file)
+    ends = [0]
+    begins = []
+    for begin, end in sorted([entry.data_offsets for entry in entries.values()]):
+        begins.append(begin)
+        ends.append(end)
+    if begins != ends[:-1] or ends[-1] != file.size - 8 - len(header):
+        _refuse_layout(entries, len(header), file)
     return Part(tensors, metadata)
 
 
@@ -227,10 +231,10 @@ def _refuse_tensor(header: bytes, name: str, entry: _Lenient, file_name: str) ->
     )
 
 
-def _check_layout(spans: list[tuple[int, int, str]], header_bytes: int, file: BoundedFile) -> None:
+def _refuse_layout(entries: dict[str, _Lenient], header_bytes: int, file: BoundedFile) -> NoReturn:
     """The tensors must fill the data behind the header from its start to its end, each byte once."""
     position = 0
-    for begin, end, name in sorted(spans):
+    for (begin, end), name in sorted((entry.data_offsets, name) for name, entry in entries.items()):
         if begin != position:
             raise FileFault(
                 file.name,
@@ -244,18 +248,16 @@ def _check_layout(spans: list[tuple[int, int, str]], header_bytes: int, file: Bo
                 end=position,
             )
         position = end
-    rest = file.size - 8 - header_bytes
-    if position != rest:
-        raise FileFault(
-            file.name,
-            QT_TRANSLATE_NOOP(
-                "messages",
-                "{file} describes {described} bytes of tensors, but {rest} bytes follow its header: it is "
-                "cut short or damaged.",
-            ),
-            described=position,
-            rest=rest,
-        )
+    raise FileFault(
+        file.name,
+        QT_TRANSLATE_NOOP(
+            "messages",
+            "{file} describes {described} bytes of tensors, but {rest} bytes follow its header: it is "
+            "cut short or damaged.",
+        ),
+        described=position,
+        rest=file.size - 8 - header_bytes,
+    )
 
 
 def _excerpt(raw: msgspec.Raw) -> str:

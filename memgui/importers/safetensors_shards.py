@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -23,7 +23,7 @@ from memgui.files.bounded import (
 )
 from memgui.files.json_structure import check_structure
 from memgui.files.strict_json import JsonObject, parse_object
-from memgui.importers.safetensors_header import MAX_VALUES, read_part
+from memgui.importers.safetensors_header import MAX_VALUES, Part, read_part
 from memgui.importers.tensors import TensorInfo, TensorTable
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 
@@ -109,7 +109,7 @@ def read_files(paths: Iterable[Path], progress: Progress | None = None) -> Tenso
     metadata: dict[str, object] = {}
     missing: list[str] = []
     sources: list[str] = []
-    owner: dict[str, Path] = {}
+    names: set[str] = set()
     for done, path in enumerate(paths):
         report(progress, done, len(paths))
         try:
@@ -119,18 +119,10 @@ def read_files(paths: Iterable[Path], progress: Progress | None = None) -> Tenso
                 raise
             missing.append(display_name(path))
             continue
-        held = {tensor.name: path for tensor in part.tensors}
-        for name in sorted(owner.keys() & held.keys()):
-            raise FileFault(
-                display_name(path),
-                QT_TRANSLATE_NOOP(
-                    "messages",
-                    "{file} holds the tensor {where}, which {other} holds too; only once is allowed.",
-                ),
-                where=printable(name),
-                other=display_name(owner[name]),
-            )
-        owner |= held
+        before = len(names)
+        names.update([tensor.name for tensor in part.tensors])
+        if len(names) != before + len(part.tensors):
+            _refuse_twice(path, part, sources)
         tensors += part.tensors
         metadata.update(part.metadata)
         sources.append(os.fspath(path))
@@ -152,6 +144,26 @@ def read_files(paths: Iterable[Path], progress: Progress | None = None) -> Tenso
         metadata=metadata,
         missing=tuple(missing),
         notes=_missing_note(missing, len(paths)),
+    )
+
+
+def _refuse_twice(path: Path, part: Part, before: Iterable[str]) -> NoReturn:
+    """Say which tensor of ``part`` another of the files ``before`` holds too."""
+    own = {tensor.name for tensor in part.tensors}
+    for other in before:
+        for name in sorted(own & {tensor.name for tensor in read_part(other).tensors}):
+            raise FileFault(
+                display_name(path),
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "{file} holds the tensor {where}, which {other} holds too; only once is allowed.",
+                ),
+                where=printable(name),
+                other=display_name(other),
+            )
+    raise FileFault(
+        display_name(path),
+        QT_TRANSLATE_NOOP("messages", "{file} was changed while the files of its model were read."),
     )
 
 
@@ -217,19 +229,20 @@ def _compare(index: JsonObject, table: TensorTable) -> tuple[Message, ...]:
     weight_map = index.child("weight_map").value
     found = {tensor.name for tensor in table.tensors}
     absent = set(table.missing)
-    lacking = sorted(name for name in weight_map.keys() - found if weight_map[name] not in absent)
+    unfound = weight_map.keys() - found
+    lacking = sorted(name for name in unfound if weight_map[name] not in absent)
     if lacking:
         template = QT_TRANSLATE_NOOP(
             "messages", "{file} lists {count} tensors that no shard holds (first: {where})."
         )
         notes.append(_note(index.name, template, lacking))
-    unlisted = found - weight_map.keys()
+    unlisted = len(found) + len(unfound) - len(weight_map)
     if unlisted:
         template = QT_TRANSLATE_NOOP(
             "messages",
             "The shards hold {count} tensors that {file} does not list (first: {where}); they are counted.",
         )
-        notes.append(_note(index.name, template, sorted(unlisted)))
+        notes.append(_note(index.name, template, sorted(found - weight_map.keys())))
     metadata = index.child_or_none("metadata", null=True)
     stated = metadata.number_or_none("total_size", 0, 2**63) if metadata is not None else None
     if stated is not None and not table.missing and int(stated) != table.total_bytes:
