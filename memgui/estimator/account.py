@@ -41,6 +41,10 @@ PAGED_FROM = 100_000
 """Numbers from which on bitsandbytes puts a weight's states into managed memory."""
 
 
+Weights = tuple[tuple[Parameter, int], ...]
+Buffers = tuple[tuple[Tensor, int], ...]
+
+
 class Heap(NamedTuple):
     """Things (each with how often), their bytes, and what the allocator's blocks add to them."""
 
@@ -105,11 +109,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
 
     ``scheme``: how weights that are not trained are stored, where that is not the format they compute in.
     """
-    weights = tuple(
-        (parameter, count) for block, count in program.blocks() for parameter in block.tape.parameters
-    )
-    buffers = tuple((buffer, count) for block, count in program.blocks() for buffer in block.tape.buffers)
-    trained = [(parameter, count) for parameter, count in weights if parameter.grad]
+    weights, buffers, trained, counted = _held(program)
     kept = stored(program, scheme) if scheme is not None else weights
     layout = keeping.layout if keeping is not None else ALONE
     host = 0
@@ -119,7 +119,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         if layout.weights_on_host:
             host, kept = _bytes(kept), ()
     held = [*kept, *buffers]
-    tensors = sum(count for _, count in trained)
+    tensors = sum([count for _, count in trained])
     states = _States(program, keeping) if keeping is not None else _NO_STATES
     gradients = _gradients(program, trained, keeping)
     if layout.weights_on_host or (keeping is not None and keeping.gradients_on_host):
@@ -143,7 +143,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         step_things=tuple(states.step),
         stepper=states.stepper,
         consumer=states.consumer,
-        parameters=_counted(program, weights),
+        parameters=counted,
         buckets=_heap(buckets(trained, layout)),
         lasting=_heap(lasting_buffers(trained, layout)),
         running=_heap((*gathered_window(program, layout), *gathered)),
@@ -154,8 +154,18 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     )
 
 
+@lru_cache(maxsize=64)
+def _held(program: Program) -> tuple[Weights, Buffers, Weights, Parameters]:
+    """Weights, buffers and trained weights of a program, with how often each occurs; parameters, counted."""
+    blocks = tuple(program.blocks())
+    weights = tuple([(one, count) for block, count in blocks for one in block.tape.parameters])
+    buffers = tuple([(one, count) for block, count in blocks for one in block.tape.buffers])
+    trained = tuple([(one, count) for one, count in weights if one.grad])
+    return weights, buffers, trained, _counted(program, weights)
+
+
 def _gradients(
-    program: Program, trained: list[tuple[Parameter, int]], keeping: Keeping | None
+    program: Program, trained: Weights, keeping: Keeping | None
 ) -> tuple[tuple[Gradient | State, int], ...]:
     """One for each trained weight: its own, or a main gradient; none that waits where each is consumed."""
     if keeping is not None and keeping.consumes:
@@ -169,7 +179,7 @@ def _gradients(
 
 
 def _bytes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
-    return sum(thing.coefficient * count for thing, count in things)
+    return sum([thing.coefficient * count for thing, count in things])
 
 
 def _excess(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:

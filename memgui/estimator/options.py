@@ -88,6 +88,7 @@ class Options(NamedTuple):
     attention: str
     backend: str
     capability: tuple[int, int]
+    """of the chip, as far as kernels tell chips apart"""
     half: str
     """``bf16`` or ``fp16``: which two-byte format"""
     masked: bool
@@ -189,6 +190,15 @@ def capability(text: str) -> tuple[int, int]:
     return 9, 0
 
 
+def told_apart(chip: tuple[int, int]) -> tuple[int, int]:
+    """The least chip on which kernels allocate as on this one (8.6 and 8.9 have small shared memory)."""
+    if chip >= (10, 0):
+        return 10, 0
+    if chip in ((8, 6), (8, 9)):
+        return 8, 6
+    return (8, 0) if chip >= (8, 0) else (7, 0)
+
+
 def _meant(lora: Lora, model: ModelSpec) -> Lora:
     """Adapters on the layers that are meant, as the model's code calls them."""
     called = targets(
@@ -235,7 +245,7 @@ def options(scenario: Scenario) -> Options:
             autocast=2 if mixed else 0,
             attention=training.attention if model.sdpa else "eager",
             backend=training.sdpa_backend,
-            capability=capability(scenario.device.compute_capability),
+            capability=told_apart(capability(scenario.device.compute_capability)),
             half=half,
             masked=training.padding_mask,
             one_sequence=training.micro_batch_size == 1,
@@ -278,7 +288,7 @@ def options(scenario: Scenario) -> Options:
         autocast=0,
         attention="sdpa" if ahead else inference.attention if model.sdpa else "eager",
         backend="math" if ahead else "auto",
-        capability=capability(scenario.device.compute_capability),
+        capability=told_apart(capability(scenario.device.compute_capability)),
         half="fp16" if "fp16" in (inference.weight_format, inference.kv_cache_format) else "bf16",
         masked=False,
         one_sequence=inference.batch_size == 1,

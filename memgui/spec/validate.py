@@ -64,7 +64,7 @@ _PARTS = _by_part()
 
 def _judged(part: str, held: Any) -> tuple[tuple[int, Issue], ...]:
     """What is wrong or unusual in a part of a scenario, whether or not it applies."""
-    found = ((index, _judge(FIELDS[index], read(held))) for index, read in _PARTS[part])
+    found = ((index, _judge(index, read(held))) for index, read in _PARTS[part])
     return tuple([(index, issue) for index, issue in found if issue is not None])
 
 
@@ -72,7 +72,9 @@ def _judged(part: str, held: Any) -> tuple[tuple[int, Issue], ...]:
 _remembered = lru_cache(maxsize=256)(_judged)
 
 
-def _judge(field: Field, value: Any) -> Issue | None:
+@lru_cache(maxsize=4096, typed=True)
+def _judge(index: int, value: Any) -> Issue | None:
+    field = FIELDS[index]
     issue = check(field, value)
     if issue is not None or isinstance(value, bool) or not isinstance(value, (int, float)):
         return issue
