@@ -6,11 +6,15 @@ While a slider is dragged they follow the hand: what changes again before it has
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEasingCurve, QElapsedTimer, QObject, QVariantAnimation
+from PySide6.QtCore import QElapsedTimer, QObject
 from PySide6.QtWidgets import QWidget
 
 from memgui.document.view_settings import ViewSettings
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QVariantAnimation
 
 DURATION_MS = 120
 
@@ -31,12 +35,7 @@ class Eased(QObject):
         self._to: dict[str, float] = {}
         self._now: dict[str, float] = {}
         self._rest = QElapsedTimer()
-        self._run = QVariantAnimation(self)
-        self._run.setDuration(DURATION_MS)
-        self._run.setStartValue(0.0)
-        self._run.setEndValue(1.0)
-        self._run.setEasingCurve(QEasingCurve.Type.OutCubic)
-        self._run.valueChanged.connect(self._step)
+        self._run: QVariantAnimation | None = None
 
     @property
     def now(self) -> Mapping[str, float]:
@@ -45,7 +44,7 @@ class Eased(QObject):
 
     def go(self, lengths: Mapping[str, float]) -> None:
         """Set out for new lengths."""
-        self._run.stop()
+        self._halt()
         first = not self._to
         in_a_row = self._rest.isValid() and self._rest.elapsed() < DURATION_MS
         self._rest.start()
@@ -53,16 +52,32 @@ class Eased(QObject):
         if first or in_a_row or self._still():
             self._now = self._to
         else:
-            self._run.start()
+            self._start()
         self._widget.update()
 
     def stop(self) -> None:
         """Be there at once."""
-        self._run.stop()
+        self._halt()
         self._now = self._to
 
+    def _halt(self) -> None:
+        if self._run is not None:
+            self._run.stop()
+
+    def _start(self) -> None:
+        if self._run is None:
+            from PySide6.QtCore import QEasingCurve, QVariantAnimation  # not before something moves
+
+            self._run = QVariantAnimation(self)
+            self._run.setDuration(DURATION_MS)
+            self._run.setStartValue(0.0)
+            self._run.setEndValue(1.0)
+            self._run.setEasingCurve(QEasingCurve.Type.OutCubic)
+            self._run.valueChanged.connect(self._step)
+        self._run.start()
+
     def _still(self) -> bool:
-        from PySide6.QtWidgets import QStyle  # not before something moves
+        from PySide6.QtWidgets import QStyle  # its enums are many
 
         hint = QStyle.StyleHint.SH_Widget_Animation_Duration
         widget = self._widget

@@ -248,7 +248,18 @@ def palette_of(widget: QWidget) -> Palette:
 
 def is_dark(palette: QPalette) -> bool:
     """Whether a ``QPalette`` has a dark window."""
-    return palette.color(QPalette.ColorRole.Window).lightness() < 128
+    key = palette.cacheKey()
+    known = _DARK.get(key)
+    if known is None:
+        if len(_DARK) >= _MOST_PALETTES:
+            _DARK.clear()
+        known = _DARK[key] = palette.color(QPalette.ColorRole.Window).lightness() < 128
+    return known
+
+
+_MOST_PALETTES = 256
+_DARK: dict[int, bool] = {}
+"""By palette: it is asked of the same few at each painting."""
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from string import Template
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontDatabase, QFontInfo, QFontMetricsF
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 
@@ -76,7 +76,7 @@ class Metrics:
 class Look:
     """Colours, lengths and fonts for painting.  Lengths are device-independent px."""
 
-    __slots__ = ("_base", "_fonts", "_lengths", "_metrics", "body_px", "colours", "scale")
+    __slots__ = ("_base", "_fonts", "_lengths", "_metrics", "_sizes", "body_px", "colours", "scale")
 
     def __init__(self, colours: Palette, base: QFont) -> None:
         self.colours = colours
@@ -85,6 +85,7 @@ class Look:
         self._base = base
         # Asked for hundreds of times in each repaint: what was worked out once is looked up.
         self._lengths: dict[float, int] = {0: 0}
+        self._sizes: dict[tuple[float, float], QSize] = {}
         self._fonts: dict[tuple[float, int, bool], QFont] = {}
         self._metrics: dict[tuple[float, int, bool], Metrics] = {}
 
@@ -102,6 +103,13 @@ class Look:
         known = self._lengths.get(length)
         if known is None:
             known = self._lengths[length] = max(1, round(length * self.scale)) if length > 0 else 0
+        return known
+
+    def size(self, width: float, height: float) -> QSize:
+        """A size in such lengths; layouts ask their widgets for theirs hundreds of times."""
+        known = self._sizes.get((width, height))
+        if known is None:
+            known = self._sizes[width, height] = QSize(self.px(width), self.px(height))
         return known
 
     def font(self, role: float = Role.BODY, weight: int = 400, italic: bool = False) -> QFont:

@@ -220,7 +220,7 @@ class SessionKeeper:
             "measured": dict(session.measured),
             REPORT: plain(session.report),
         }
-        write_atomic(self._path, dump(self._path.name, envelope, MAX_BYTES))
+        write_atomic(self._path, dump(self._path.name, envelope, MAX_BYTES, indent=None))
 
 
 def _read(path: Path) -> _Slot:

@@ -7,7 +7,7 @@ estimator reads nothing but this description, so a hybrid, an alternating window
 layer is a pattern in a tuple and no special case.
 """
 
-from __future__ import annotations
+# Annotations are not postponed: msgspec would compile each of them when it first reads a scenario.
 
 import msgspec
 

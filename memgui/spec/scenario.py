@@ -4,7 +4,7 @@ All types are frozen; :func:`replace` is the only edit.  A field is named by its
 (``training.micro_batch_size``), and ``memgui.spec.fields`` says what each path means.
 """
 
-from __future__ import annotations
+# Annotations are not postponed: msgspec would compile each of them when it first reads a scenario.
 
 from typing import Any
 

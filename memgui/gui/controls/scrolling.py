@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QScrollBar,
     QSplitter,
     QSplitterHandle,
-    QStyleOptionSlider,
     QWidget,
 )
 
@@ -40,7 +39,8 @@ class ScrollBar(QScrollBar):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
-        from PySide6.QtWidgets import QStyle  # its many enums take 4 ms that a start without bars need not
+        # Their many enums take 5 ms that a start without bars need not.
+        from PySide6.QtWidgets import QStyle, QStyleOptionSlider
 
         option = QStyleOptionSlider()
         self.initStyleOption(option)

@@ -97,12 +97,10 @@ class Donut(QWidget):
             self.update()
 
     def sizeHint(self) -> QSize:
-        look = Look.of(self)
-        return QSize(look.px(360), look.px(320))
+        return Look.of(self).size(360, 320)
 
     def minimumSizeHint(self) -> QSize:
-        look = Look.of(self)
-        return QSize(look.px(160), look.px(160))
+        return Look.of(self).size(160, 160)
 
     # what is where
 

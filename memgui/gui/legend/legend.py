@@ -196,12 +196,10 @@ class Legend(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        look = Look.of(self)
-        return QSize(look.px(408), look.px(320))
+        return Look.of(self).size(408, 320)
 
     def minimumSizeHint(self) -> QSize:
-        look = Look.of(self)
-        return QSize(look.px(200), look.px(28 + 2 * ROW))
+        return Look.of(self).size(200, 28 + 2 * ROW)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
