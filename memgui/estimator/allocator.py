@@ -168,3 +168,25 @@ class Allocator:
     @staticmethod
     def _out(pool: Pool, block: Block) -> None:
         del pool[bisect_left(pool, (block.size, block.address))]
+
+
+class Stream(Allocator):
+    """The pools of a further CUDA stream: its blocks serve no other, and count with those of ``owner``."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Allocator) -> None:
+        super().__init__()
+        self.owner = owner
+
+    def take(self, size: int) -> Block:
+        before, owner = self.reserved, self.owner
+        block = super().take(size)
+        owner.reserved += self.reserved - before
+        owner.allocated += block.size
+        owner.peak = max(owner.peak, owner.allocated)
+        return block
+
+    def give(self, block: Block) -> None:
+        self.owner.allocated -= block.size
+        super().give(block)

@@ -34,11 +34,13 @@ class Sparing:
 
     def __init__(self, block: Block, before: int) -> None:
         spared: dict[Tensor, None] = {}
+        wanted = _wanted(block) if block.tape.compiled else None
         product = before
         for op in block.tape.ops:
             product += op.name == "mm"
             if op.name in SPARED or (op.name == "mm" and product % 2):
-                spared.update(dict.fromkeys(out.root for out in op.outs))
+                made = [out.root for out in op.outs]
+                spared.update((root, None) for root in made if wanted is None or root in wanted)
         self.spared: Collection[Thing] = spared
         self.kept = Group(spared)
         self.passing = forward(block.tape, spared)
@@ -47,6 +49,15 @@ class Sparing:
         self.gone = Group([root for root in spared if root not in block.saved])
         dead = set(self.running.things[: self.running.stop])
         self.gone_early = Group([root for root in self.gone.tensors if root in dead])
+
+
+def _wanted(block: Block) -> set[Tensor]:
+    """What anything that is saved is made of; a compiler keeps nothing else, whatever it was asked to."""
+    wanted = set(block.saved)
+    for op in reversed(block.tape.ops):
+        if any(out.root in wanted for out in op.outs):
+            wanted.update(tensor.root for tensor in op.ins)
+    return wanted
 
 
 class Block:

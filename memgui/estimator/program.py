@@ -186,6 +186,7 @@ class Program:
         tape = Tape(key, self.sizes, o.autocast, o.training, o.half, recomputed)
         tape.old = o.implementation == OLD
         tape.pool = pool
+        tape.compiled = o.compiled
         if before is None:
             x = tape.tensor("nothing", (0,), 0)
         else:

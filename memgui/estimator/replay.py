@@ -7,7 +7,8 @@ with as many bytes is one block.  Of alike layers the second stands for all that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from memgui.estimator.allocator import Allocator, Block
@@ -27,8 +28,8 @@ PASSED: Final = 2
 Slot = list[Block]
 """The blocks of one thing, the newest last."""
 
-Action = tuple[int, Slot, Slot, int]
-"""What happens, to whom, who has it then, and the bytes that are asked for."""
+Action = tuple[int, Slot, Slot, int, Allocator]
+"""What happens, to whom, who has it then, the bytes that are asked for, and of whom."""
 
 
 class Counting:
@@ -70,10 +71,16 @@ class Counting:
 
 
 class Replay:
-    """Plays passes through a program on ``allocator``; ``numbers`` says how many bytes a thing has."""
+    """Plays passes through a program on ``allocator``; ``numbers`` says how many bytes a thing has.
 
-    def __init__(self, allocator: Allocator, numbers: Bytes) -> None:
+    What is in ``streams`` is allocated there.
+    """
+
+    def __init__(
+        self, allocator: Allocator, numbers: Bytes, streams: Mapping[Thing, Allocator] = MappingProxyType({})
+    ) -> None:
         self.allocator = allocator
+        self._streams = streams
         self._numbers = numbers
         self._slots: dict[Thing, Slot] = {}
         self._actions: list[Action] = []
@@ -95,12 +102,11 @@ class Replay:
 
     def play(self, actions: list[Action]) -> None:
         """Do once more what was done."""
-        take, give = self.allocator.take, self.allocator.give
-        for what, one, other, size in actions:
+        for what, one, other, size, allocator in actions:
             if what == BORN:
-                one.append(take(size))
+                one.append(allocator.take(size))
             elif what == DEAD:
-                give(one.pop())
+                allocator.give(one.pop())
             else:
                 other.append(one.pop())
 
@@ -133,17 +139,17 @@ class Replay:
 
     def _become(self, alive: Alive) -> None:
         """What is alive changes to ``alive``."""
-        going: dict[int, list[Thing]] = {}
+        going: dict[tuple[int, Allocator], list[Thing]] = {}
         coming: list[Thing] = []
         for thing, slot in self._slots.items():
             surplus = len(slot) - alive.get(thing, 0)
             if surplus > 0:
-                going.setdefault(self._size(thing), []).extend([thing] * surplus)
+                going.setdefault((self._size(thing), self._of(thing)), []).extend([thing] * surplus)
         for thing, count in alive.items():
             coming += [thing] * (count - len(self._slots.get(thing, ())))
         unmet: list[Thing] = []
         for thing in coming:
-            before = going.get(self._size(thing))
+            before = going.get((self._size(thing), self._of(thing)))
             if before:
                 self._do(PASSED, before.pop(0), thing)
             else:
@@ -163,7 +169,7 @@ class Replay:
     def _do(self, what: int, one: Thing, other: Thing) -> None:
         size = self._size(one)
         if size:  # nothing is asked of the allocator for a tensor without elements
-            action = what, self._slot(one), self._slot(other), size
+            action = what, self._slot(one), self._slot(other), size, self._of(one)
             self._actions.append(action)
             self.play([action])
 
@@ -176,6 +182,9 @@ class Replay:
         if found is None:
             found = self._slots[thing] = []
         return found
+
+    def _of(self, thing: Thing) -> Allocator:
+        return self._streams.get(thing, self.allocator)
 
     def _size(self, thing: Thing) -> int:
         found = self._sizes.get(thing)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from memgui.estimator.estimate import Assembly, run_of
 from memgui.estimator.moments import Amount
 from memgui.estimator.options import capability
@@ -52,17 +54,20 @@ def settled(estimate: Estimate, *, emptied: bool = False) -> Estimate:
     if estimate.method != "detailed" or estimate.verdict.kind == "unknown":
         return estimate
     run = _run(estimate.scenario)
-    return estimate if run is None else _Settled(estimate.scenario, run, emptied=emptied).estimate()
+    if run is None:
+        return estimate
+    found = _Settled(estimate.scenario, run, emptied=emptied).estimate()
+    return msgspec.structs.replace(found, ranks=estimate.ranks) if len(estimate.ranks) > 1 else found
 
 
 def _run(scenario: Scenario) -> TrainingRun | None:
-    """The run, where one device holds all of it and PyTorch's allocator gives out all that it holds."""
-    if scenario.task != "training" or scenario.device.count > 1:
+    """The fullest rank's run, where all that it holds is in its walk or in its account's plain lists."""
+    if scenario.task != "training":
         return None
     if scenario.model.num_hidden_layers + scenario.model.num_encoder_layers > MOST_LAYERS:
         return None
     run = run_of(scenario)
-    return run if isinstance(run, TrainingRun) else None
+    return run if isinstance(run, TrainingRun) and run.played else None
 
 
 class _Settled(Assembly):

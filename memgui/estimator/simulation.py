@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from memgui.estimator.allocator import Allocator, Block
-from memgui.estimator.events import Gradient
+from memgui.estimator.allocator import Allocator, Block, Stream
+from memgui.estimator.events import Gradient, Thing
 from memgui.estimator.loading import load
 from memgui.estimator.overhead import cublas_workspace
 from memgui.estimator.replay import Action, Counting, Replay
@@ -43,12 +43,24 @@ class _Pass(NamedTuple):
     after: list[Action]
 
 
+def _streams(run: TrainingRun, allocator: Allocator) -> dict[Thing, Allocator]:
+    """What FSDP2 allocates in streams of its own: buffers to gather weights in, and shards of gradients."""
+    if run.units is None:
+        return {}
+    gathering, reducing = Stream(allocator), Stream(allocator)
+    found: dict[Thing, Allocator] = {}
+    for unit in (run.units.root, *(run.units.of(kind) for kind in run.program.kinds)):
+        found.update(dict.fromkeys(unit.buffer.things, gathering))
+        found.update(dict.fromkeys(unit.shards.things, reducing))
+    return found
+
+
 class _Simulation:
     def __init__(self, run: TrainingRun, capability: tuple[int, int], *, emptied: bool) -> None:
         self.run = run
         self.emptied = emptied
         self.allocator = Allocator(expandable=run.scenario.training.expandable_segments)
-        self.replay = Replay(self.allocator, run.numbers)
+        self.replay = Replay(self.allocator, run.numbers, _streams(run, self.allocator))
         self.workspace = cublas_workspace(capability, training=False)
         self.workspaces = 0
         self._passes: dict[bool, _Pass] = {}

@@ -90,7 +90,8 @@ class Tape:
     two-byte format the step uses (``bf16`` or ``fp16``).  The caller of
     a layer holds its input until it returns; a block between stacks or after them (``frees_input``)
     lets it go after use.  The ``final`` one ends in the loss, whose gradient the caller holds.
-    ``recomputed`` names the stretches that are computed again in backward.  ``old``: PyTorch before 1.11
+    ``recomputed`` names the stretches that are computed again in backward; a ``compiled`` block went
+    through torch.compile.  ``old``: PyTorch before 1.11
     runs it.
     """
 
@@ -101,6 +102,7 @@ class Tape:
         "cached",
         "carried",
         "cast_cache",
+        "compiled",
         "drawn",
         "final",
         "frees_input",
@@ -165,6 +167,7 @@ class Tape:
         self.pool: list[Parameter] | None = None
         self.drawn = 0
         self.final = False
+        self.compiled = False
         self.frees_input = False
         self.out: Tensor | None = None
         self.part = ""

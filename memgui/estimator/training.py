@@ -75,6 +75,10 @@ class TrainingRun(Run):
         layout = layout_of(scenario)
         keeping = keeping_of(scenario, layout)
         self.account = account(held or program, keeping, base_scheme(scenario))
+        a = self.account
+        beside = a.buckets, a.lasting, a.running, a.returning, a.saving
+        self.played = held in (None, program) and not any(heap.things for heap in beside)
+        """whether nothing lies beside what the walk and the lists of weights, gradients and states tell"""
         self.units = units_of(program, keeping) if layout.fsdp and not self.account.adds else None
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         self.values = monomial_values(scenario, program, TRAINING)

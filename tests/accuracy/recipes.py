@@ -76,6 +76,8 @@ def torchtitan(entry: Mapping[str, Any], precision: str) -> dict[str, Any]:
     }
     if "Dec 2024" in str(entry.get("framework")) or "early 2025" in str(entry.get("framework")):
         settings["training.loss"] = "standard"
+    if entry.get("gradient_checkpointing") is None:  # as its configurations have it
+        settings["training.activation_checkpointing"] = "selective_op"
     layout = entry.get("parallelism") or {}
     stages = int(layout.get("pp") or 1)
     batch = entry.get("micro_batch")

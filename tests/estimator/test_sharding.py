@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memgui.estimator import estimate, ledger
 from memgui.estimator.ledger import StepFigures
 from memgui.estimator.optimizers import OPTIMIZERS
+from memgui.estimator.settled import settled
 from memgui.spec import Scenario
 from memgui.spec.fields.optimizers import IN_BACKWARD
 from memgui.spec.model import ModelSpec
@@ -247,3 +248,22 @@ def test_deepspeed_sends_gradients_after_states_that_it_offloads(sharding: str) 
     assert held.steps[1].grad_bytes == 0
     assert held.steps[1].optimizer_state_bytes == 0
     assert held.steps[1].phases["optimizer"] == held.steps[1].after_step
+
+
+def test_compiled_layers_keep_no_product_that_backward_does_not_read() -> None:
+    """torchtitan, 8 and 128 H100: compiling saved 5.4 and 5.0 GiB; a layer's last product is 4 of them."""
+    settings: dict[str, Any] = {"implementation": "torchtitan", "precision": "bf16_mixed"}
+
+    def kept(compiled: bool) -> int:
+        settings["compile"] = compiled
+        scenario = training(LLAMA_2_7B, activation_checkpointing="selective_op", **settings)
+        return ledger(spread(scenario, data=8, sharding="zero3")).saved_by_layer()["layers"][1]
+
+    assert kept(False) - kept(True) == 2 * 4096 * 4096
+
+
+def test_fsdp_reserves_for_its_streams_what_serves_no_other() -> None:
+    scenario = training(LLAMA_3_1B, precision="bf16_mixed", sequence_length=1024)
+    found = settled(estimate(spread(scenario, data=8, sharding="zero3")))
+    shards = 4 * found.parameters.total // 8
+    assert found.reserved_bytes - found.allocated_bytes > shards
