@@ -45,6 +45,7 @@ def test_the_object_has_the_contracts_keys() -> None:
         "verdict",
         "issues",
         "assumptions",
+        "import_report",
     ]
     assert list(answer["parameters"]) == ["total", "trainable", "active", "by_part"]
     assert list(answer["device"]) == [

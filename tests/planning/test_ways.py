@@ -205,3 +205,21 @@ def test_work_that_nobody_waits_for_ends() -> None:
 
     with pytest.raises(Stop):
         ways_to_fit(HUGE, CATALOG.devices, Asker(check, remember=True))
+
+
+@pytest.mark.parametrize(
+    ("engine", "way"),
+    [
+        ("transformers", "parallelism.pipeline"),
+        ("llama.cpp", "parallelism.pipeline"),
+        ("vllm", "parallelism.tensor"),
+    ],
+)
+def test_further_devices_are_used_as_the_program_uses_them(engine: str, way: str) -> None:
+    serving = replace(replace(SERVING, "inference.engine", engine), "device.memory_bytes", 14 * 2**30)
+    found = [one for one in ways(serving).singles if way in {change.path for change in one.changes}]
+    assert found
+    shared = "layers in turn" if way.endswith("pipeline") else "tensor parallel"
+    assert shared in found[0].title.text(English())
+    offered = {change.path for one in ways(serving).singles for change in one.changes}
+    assert ("parallelism.pipeline" in offered) == (engine != "vllm")

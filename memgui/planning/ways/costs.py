@@ -239,6 +239,14 @@ _PATHS: Mapping[str, Cost] = {
         ),
         3,
     ),
+    "parallelism.pipeline": Cost(
+        Disturbance.HARDWARE,
+        (
+            _say(QT_TRANSLATE_NOOP("ways", "GPUs work one after the other: room for more, no speed.")),
+            SAME,
+        ),
+        3,
+    ),
 }
 """Costs of a field, whatever its value."""
 
@@ -298,6 +306,7 @@ _GROWING = frozenset(
         "device.count",
         "device.memory_bytes",
         "parallelism.tensor",
+        "parallelism.pipeline",
         "inference.gpu_memory_utilization",
         "inference.mem_fraction_static",
         "inference.n_cpu_moe",

@@ -14,6 +14,7 @@ from memgui.planning.ask import Asker, surely_fits
 from memgui.planning.changes import Change, apply, change
 from memgui.planning.devices import more_devices as further
 from memgui.planning.devices import moved, smallest_device
+from memgui.planning.layout import taking
 from memgui.planning.solve import solve
 from memgui.planning.ways.costs import bits_of
 from memgui.planning.words import Said
@@ -313,6 +314,9 @@ def more_devices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
             ("parallelism.data", (change(scenario, "parallelism.sharding", sharding),), template)
             for sharding, template in _SHARDED
         ]
+    elif taking(scenario) == "parallelism.pipeline":
+        in_turn = QT_TRANSLATE_NOOP("ways", "{count} GPUs, layers in turn")
+        layouts.append(("parallelism.pipeline", (), in_turn))
     layouts.append(("parallelism.tensor", (), QT_TRANSLATE_NOOP("ways", "{count} GPUs, tensor parallel")))
     for path, layout, template in layouts:
         least = _fewest_devices(scenario, tuple(further(scenario, layout, path, _MOST_DEVICES)), means)
