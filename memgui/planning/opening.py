@@ -121,7 +121,9 @@ def _weights_alone(source: ModelSource, progress: Progress | None) -> Opened:
     assert table is not None  # a path without a config is weights
     first = source.weights[0]
     folder = source.kind is Kind.FOLDER
-    name = display_name(source.path.resolve().name if folder else PART_ENDING.sub("", first.stem))
+    name = display_name(
+        Path(os.path.realpath(source.path)).name if folder else PART_ENDING.sub("", first.stem)
+    )
     file = display_name(first)
     return _opened(import_weights(table, file, name), table, _others(source), file)
 
@@ -194,7 +196,7 @@ def _counted(table: TensorTable, model: ModelSpec) -> tuple[Message, ...]:
 
 def _model_name(config: Path) -> str:
     """A config.json is called like its folder, any other file like itself."""
-    name = config.stem if config.name != "config.json" else config.resolve().parent.name
+    name = config.stem if config.name != "config.json" else Path(os.path.realpath(config)).parent.name
     return display_name(name)
 
 
