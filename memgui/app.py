@@ -7,7 +7,8 @@ import linecache
 import logging
 import os
 import sys
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -90,9 +91,7 @@ class Program(QObject):
             self.context.library.show(content, content.model.name)
             if self._recovery.session is None:
                 self.document.undo_stack.clear()  # else what was open last time is one step back
-        self.autosave = Autosave(
-            self.document, lambda new: self.keeper.write(self._session(new)), parent=self
-        )
+        self.autosave = Autosave(self.document, self._keep, lambda: self.context.jobs, parent=self)
         self.document.settle()
         self.window = MainWindow(self.document, self.selection, self.view, paths.window)
         self.window.painted.connect(self.furnish)
@@ -181,6 +180,9 @@ class Program(QObject):
         # In order: the window's actions before the undo stack they show.
         self.window.deleteLater()
         QCoreApplication.sendPostedEvents(self.window, QEvent.Type.DeferredDelete)
+
+    def _keep(self, state: State) -> Callable[[], None]:
+        return partial(self.keeper.write, self._session(state))
 
     def _session(self, state: State) -> Session:
         return Session(

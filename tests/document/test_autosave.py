@@ -1,4 +1,5 @@
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -6,6 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from memgui.document.autosave import Autosave
 from memgui.document.document import Document, State
+from memgui.document.jobs import Jobs
 from memgui.files.bounded import FileFault
 from memgui.spec import Message
 from tests.document.fakes import Estimator, scenario
@@ -17,11 +19,29 @@ class Disk:
     def __init__(self) -> None:
         self.written: list[State] = []
         self.fault: FileFault | None = None
+        self.threads: set[int] = set()
+        self.free = threading.Event()
+        self.free.set()
+
+    def keep(self, state: State) -> Callable[[], None]:
+        return lambda: self.write(state)
 
     def write(self, state: State) -> None:
+        self.threads.add(threading.get_ident())
+        assert self.free.wait(5)
         if self.fault is not None:
             raise self.fault
         self.written.append(state)
+
+    def lengths(self) -> list[int]:
+        return [state.scenario.training.sequence_length for state in self.written]
+
+
+@pytest.fixture
+def jobs(qapp: QApplication) -> Iterator[Jobs]:
+    made = Jobs()
+    yield made
+    assert made.close()
 
 
 @pytest.fixture
@@ -31,34 +51,53 @@ def document(qapp: QApplication) -> Iterator[Document]:
     made.settle()
 
 
-def test_it_writes_once_after_a_rest(document: Document, qtbot: QtBot) -> None:
+def test_it_writes_once_after_a_rest(document: Document, jobs: Jobs, qtbot: QtBot) -> None:
     disk = Disk()
-    autosave = Autosave(document, disk.write, delay_ms=1)
+    autosave = Autosave(document, disk.keep, lambda: jobs, delay_ms=1)
     document.edit(LENGTH, 8)
     document.edit(LENGTH, 16)
     assert disk.written == []
     qtbot.waitUntil(lambda: len(disk.written) == 1)
-    assert disk.written[0].scenario.training.sequence_length == 16
+    qtbot.waitUntil(lambda: not jobs.is_running("autosave"))
+    assert disk.lengths() == [16]
+    assert threading.get_ident() not in disk.threads  # no window waits for a disk
     autosave.flush()
     assert len(disk.written) == 1
 
 
-def test_at_exit_it_writes_at_once(document: Document) -> None:
+def test_at_exit_it_writes_at_once(document: Document, jobs: Jobs) -> None:
     disk = Disk()
-    autosave = Autosave(document, disk.write)
+    autosave = Autosave(document, disk.keep, lambda: jobs)
     document.edit(LENGTH, 8)
     autosave.flush()
-    assert [state.scenario.training.sequence_length for state in disk.written] == [8]
+    assert disk.lengths() == [8]
 
 
-def test_a_full_disk_is_told_once_and_tried_again(document: Document) -> None:
+def test_a_slow_write_does_not_undo_a_newer_one(document: Document, jobs: Jobs, qtbot: QtBot) -> None:
+    disk = Disk()
+    jobs.run("before", lambda job: disk.free.wait(5), lambda _: None)
+    disk.free.clear()
+    autosave = Autosave(document, disk.keep, lambda: jobs, delay_ms=1)
+    document.edit(LENGTH, 8)
+    qtbot.waitUntil(lambda: jobs.is_running("autosave"))
+    document.edit(LENGTH, 16)
+    disk.free.set()
+    autosave.flush()
+    qtbot.waitUntil(lambda: not jobs.is_running("autosave"))
+    assert disk.lengths()[-1] == 16
+
+
+def test_a_full_disk_is_told_once_and_tried_again(document: Document, jobs: Jobs, qtbot: QtBot) -> None:
     disk, told = Disk(), list[Message]()
     disk.fault = FileFault("session.json", "{file} cannot be written: the disk is full.")
-    autosave = Autosave(document, disk.write)
+    autosave = Autosave(document, disk.keep, lambda: jobs, delay_ms=1)
     autosave.failed.connect(told.append)
     autosave.flush()
     autosave.flush()
     assert told == [disk.fault.message]
+    document.edit(LENGTH, 8)
+    qtbot.waitUntil(lambda: len(disk.threads) == 2 and not jobs.is_running("autosave"))
+    assert len(told) == 1
     disk.fault = None
     autosave.flush()
     assert len(disk.written) == 1
