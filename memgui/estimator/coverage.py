@@ -173,9 +173,23 @@ def _require_written(scenario: Scenario) -> None:
             raise NotCovered(_not_yet(f"training.{name}", value))
     _require_packed(scenario)
     _require_prefixed(scenario)
+    _require_plain_adapters(scenario)
     lacking = code.lacks(scenario.model)
     if lacking:
         raise NotCovered(_not_yet(f"model.{lacking}", getattr(scenario.model, lacking)))
+
+
+def _require_plain_adapters(scenario: Scenario) -> None:
+    """Raise :class:`NotCovered` where Unsloth would leave adapters to PEFT, or run them otherwise."""
+    lora = scenario.training.lora
+    if scenario.training.implementation != "unsloth":
+        return
+    if lora.variant not in ("lora", "rslora"):
+        raise NotCovered(_not_yet("training.lora.variant", lora.variant))
+    if lora.dropout:
+        raise NotCovered(_not_yet("training.lora.dropout", lora.dropout))
+    if lora.modules_to_save:
+        raise NotCovered(_not_yet("training.lora.modules_to_save", ", ".join(lora.modules_to_save)))
 
 
 def _require_prefixed(scenario: Scenario) -> None:

@@ -60,11 +60,16 @@ OWN_LOSS = {
     "fused": "fused_linear",
     "litgpt": "chunked",
     "torchtune": "chunked",
+    "unsloth": "fused_linear",
     "torchtitan": "compiled",
 }
 """How implementations compute the loss unless told otherwise, where that is not at once."""
 
-RUN_BY = {("litgpt", "4bit"): "4bit_of_2023", ("torchtune", "4bit"): "nf4_torchao"}
+RUN_BY = {
+    ("litgpt", "4bit"): "4bit_of_2023",
+    ("torchtune", "4bit"): "nf4_torchao",
+    ("unsloth", "4bit"): "4bit_unsloth",
+}
 """Who runs a packed base where that is not the library that packs it today."""
 
 OLD = "transformers_2022"
@@ -221,8 +226,10 @@ def options(scenario: Scenario) -> Options:
     if scenario.task == "training":
         training = scenario.training
         mixed = (
-            kept_precision(scenario) == "bf16_mixed" and not layout_of(scenario).fsdp
-        )  # which casts itself
+            kept_precision(scenario) == "bf16_mixed"
+            and not layout_of(scenario).fsdp  # which casts itself
+            and training.implementation != "unsloth"  # which leaves nothing to it
+        )
         lora = training.method == "lora"
         beside = training.method in ADAPTERS
         half = "fp16" if training.precision.startswith("fp16") else "bf16"

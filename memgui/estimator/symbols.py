@@ -28,6 +28,24 @@ def _chunks(scenario: Scenario) -> tuple[int, int, int]:
     return last, second, length - last - second
 
 
+BUDGET = 4 * 2**30
+LOGIT = 16
+"""Bytes that Unsloth's loss may take, and reckons with for each logit."""
+
+
+def _tokens_of_unsloth(scenario: Scenario) -> int:
+    """Tokens of a chunk of Unsloth's loss: a multiple of four chunks, if one does not do."""
+    model = scenario.model
+    tokens = scenario.training.micro_batch_size * _length(scenario)
+    held = 2 * tokens * model.hidden_size
+    left = BUDGET - held if held < BUDGET else BUDGET
+    wanted = LOGIT * tokens * model.vocab_size
+    if wanted <= left:
+        return tokens
+    chunks = min(tokens, -(-wanted // (4 * left)) * 4)
+    return -(-tokens // chunks)
+
+
 def _tokens_at_once(scenario: Scenario) -> int:
     """Tokens of a chunk of Liger's loss: so many that their logits are about as large as its input."""
     tokens = scenario.training.micro_batch_size * _length(scenario)
@@ -111,6 +129,11 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         QT_TRANSLATE_NOOP("symbols", "tokens of the loss's other chunks"),
         "training.loss_chunks",
         lambda s: _chunks(s)[2],
+    ),
+    "bu": (
+        QT_TRANSLATE_NOOP("symbols", "tokens whose logits are there at once"),
+        None,
+        lambda s: _tokens_of_unsloth(s),
     ),
     "bt": (
         QT_TRANSLATE_NOOP("symbols", "tokens whose logits are there at once"),

@@ -221,7 +221,7 @@ def attention(text: str | None, default: str = "sdpa") -> str:
 
 _IMPLEMENTATIONS = (
     ("transformers 4.1x", "transformers_2022"),
-    ("unsloth", "unsloth"),
+    ("unsloth", "unsloth_before_2026"),  # whose loss made all logits at once
     ("llmtools", "llmtools"),
     ("liger", "fused"),
     ("megatron", "megatron"),

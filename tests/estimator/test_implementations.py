@@ -13,6 +13,7 @@ import pytest
 from memgui.estimator import estimate, ledger
 from memgui.spec import Lora, Scenario, Training
 from memgui.spec.model import ModelSpec
+from tests.estimator.build import training
 from tests.estimator.models import LLAMA_2_7B, LLAMA_3_1B, LLAMA_3_8B, llama
 
 PHI = ModelSpec(
@@ -259,3 +260,59 @@ def test_fused_kernels_never_hold_more() -> None:
             for name in ("transformers", "fused")
         )
         assert without < plain
+
+
+@pytest.mark.parametrize(
+    ("base", "batch", "length", "checkpointing", "after_forward", "backward"),
+    [
+        ("bf16", 2, 512, "none", 1102844236, 1117491536),
+        ("nf4", 2, 512, "none", 875173516, 923342480),
+        ("bf16", 2, 512, "full", 936759556, 1017995552),
+        ("nf4", 2, 512, "full", 709088836, 823846496),
+        ("nf4", 1, 4096, "full", 773011012, 1108571744),
+    ],
+)
+def test_step_of_unsloth(
+    base: str, batch: int, length: int, checkpointing: str, after_forward: int, backward: int
+) -> None:
+    """Three layers of Llama 3.2 1B with Unsloth's functions, its kernels as operators, on a fake device.
+
+    Its checkpoints hold up to 2.1 % more than is written; copies of adapters are 0.01 %.
+    """
+    scenario = training(
+        msgspec.structs.replace(LLAMA_3_1B, num_hidden_layers=3),
+        implementation="unsloth",
+        method="lora",
+        lora=Lora(rank=16, target_modules=("all-linear",)),
+        base_format=base,
+        optimizer_implementation="foreach",
+        micro_batch_size=batch,
+        sequence_length=length,
+        activation_checkpointing=checkpointing,
+        keep_outputs=False,
+    )
+    steady = ledger(scenario).steps[1]
+    assert steady.after_forward == after_forward
+    most = 0.022 if checkpointing == "full" else 0.0002
+    assert 0 <= backward - steady.phases["backward"] <= most * backward
+
+
+def test_unsloth_cuts_its_loss_to_four_gigabytes() -> None:
+    long = training(
+        LLAMA_3_1B,
+        implementation="unsloth",
+        method="lora",
+        base_format="nf4",
+        sequence_length=65536,
+        activation_checkpointing="full",
+        checkpoint_offload=True,
+    )
+    found = estimate(long)
+    chunk = max(moment.components["loss"] for moment in found.timeline)
+    assert 2 * 2**30 < chunk <= 4 * 2**30
+
+
+@pytest.mark.parametrize("adapters", [Lora(dropout=0.1), Lora(variant="dora")])
+def test_unsloth_leaves_other_adapters_to_peft(adapters: Lora) -> None:
+    scenario = training(LLAMA_3_1B, implementation="unsloth", method="lora", lora=adapters)
+    assert estimate(scenario).verdict.kind == "unknown"

@@ -44,6 +44,7 @@ TRAINED: list[dict[str, Any]] = [
     {"method": "frozen"},
     {"method": "lora", "lora": Lora(target_modules=("all-linear",), dropout=0.05)},
     {"method": "lora", "lora": Lora(variant="dora"), "precision": "bf16_mixed"},
+    {"method": "lora", "implementation": "unsloth", "base_format": "nf4_dq"},
     {"method": "ia3"},
     {"method": "prompt"},
     {"method": "prefix"},

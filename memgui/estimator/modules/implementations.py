@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from memgui.estimator.modules import litgpt, megatron, torchtitan, torchtune
+from memgui.estimator.modules import litgpt, megatron, torchtitan, torchtune, unsloth
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import LayerPlan, Writer
 from memgui.estimator.modules.reach import FLASH_2, FLEX
@@ -121,6 +121,34 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "embedding_size": (None,),
             "residual_in_fp32": (False,),
             "layer_types": ("full_attention", "sliding_attention"),
+        },
+    ),
+    "unsloth": Implementation(
+        "Unsloth of October 2026, PyTorch 2.13",
+        Code(unsloth.stem, unsloth.plans, unsloth.tail),
+        {
+            "method": ("lora",),
+            "precision": ("bf16", "fp16", "bf16_mixed"),
+            "attention": ("sdpa", FLASH_2),
+            "base_format": {"bf16", "fp16", "nf4", "nf4_dq", "fp4", "fp4_dq"},
+            "loss": ("auto", "fused_linear"),
+            "activation_checkpointing": ("none", "full"),
+            "compile": (False,),
+            "padding_mask": (False,),
+        },
+        {
+            **_PLAIN_DECODER,
+            "norm": ("rms_norm",),
+            "hidden_act": ("silu",),
+            "gated_mlp": (True,),
+            "mlp_bias": (False,),
+            "fused_qkv": (False,),
+            "fused_gate_up": (False,),
+            "lm_head_bias": (False,),
+            "parallel_block": ("none",),
+            "rotary_style": ("half",),
+            "attention_output_bias": (False,),
+            "layer_types": ("full_attention",),
         },
     ),
     "litgpt": Implementation(

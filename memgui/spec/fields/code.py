@@ -68,6 +68,7 @@ FIELDS: tuple[Field, ...] = (
             Choice("fused", QT_TRANSLATE_NOOP("fields", "Fused kernels"), "Liger 0.8"),
             Choice("megatron", "Megatron-LM", "core 0.12"),
             Choice("torchtitan", "torchtitan", "2025"),
+            Choice("unsloth", "Unsloth", "2026.10"),
             Choice("torchtune", "torchtune", "2024"),
             Choice("litgpt", "LitGPT", "2023"),
         ),
