@@ -36,7 +36,7 @@ def told(estimate: Estimate) -> tuple[Said, ...]:
     if room >= 0:
         said.append(Said(QT_TRANSLATE_NOOP("why", "{size} stay free."), sizes={"size": room}))
     tokens = estimate.extra.get("pool_tokens")
-    if tokens is not None:
+    if tokens:  # none where only states are kept
         text = QT_TRANSLATE_NOOP("why", "{tokens} tokens fit in all, of all sequences together.")
         said.append(Said(text, counts={"tokens": tokens}))
     return tuple(said)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from memgui.estimator.engines.cache import Keys, layers
 from memgui.estimator.engines.layout import require_layout
 from memgui.estimator.engines.settings import GIB, length
-from memgui.estimator.engines.sheet import Factor, Line, Stage, Term, estimated, explained
+from memgui.estimator.engines.sheet import Factor, Line, Squeezed, Stage, Term, estimated, explained
 from memgui.estimator.engines.vllm import every_rank, ranks
 from memgui.estimator.engines.weights import loaded, model_of, weights_node
 from memgui.estimator.quantisation import Share
@@ -87,8 +87,7 @@ def serve(scenario: Scenario) -> Estimate:
     pool = max(0, min(budget - device.weights.bytes for device in devices))
     weights = Line("weights", worst.weights)
     cached = Line("kv_cache", _cache_node(worst, sequences, tokens))
-    states = pool - sequences * worst.state_bytes
-    fitting = max(0, states) // worst.token_bytes if worst.token_bytes else 0
+    parts = _parts(pool, worst)
     return estimated(
         scenario,
         "SGLang 0.5",
@@ -99,11 +98,12 @@ def serve(scenario: Scenario) -> Estimate:
             "kv_bytes_per_token": worst.token_bytes,
             "state_bytes_per_sequence": worst.state_bytes,
             "kv_pool_bytes": pool,
-            "pool_tokens": fitting,
-            "max_concurrency": pool // max(1, tokens * worst.token_bytes + worst.state_bytes),
+            "pool_tokens": max(0, parts.tokens),
+            "max_concurrency": parts.sequences(tokens),
             "budget_bytes": budget,
             "outside_budget_bytes": kept,
         },
+        squeezed=_squeezed(parts, sequences, tokens),
         ranks=every_rank(scenario, [needed[device.name] for device in devices]),
         assumptions=(
             Message(
@@ -115,6 +115,42 @@ def serve(scenario: Scenario) -> Estimate:
             ),
         ),
     )
+
+
+class Parts(NamedTuple):
+    """What a pool holds: tokens (-1: as many as one likes) and slots for states (-1: none are needed)."""
+
+    tokens: int
+    slots: int
+
+    def sequences(self, tokens: int) -> int:
+        """Sequences of so many tokens at once."""
+        found = [bound for bound in (self.slots, self.tokens // max(1, tokens)) if bound >= 0]
+        return min(found, default=0)
+
+
+STATES: Final = (9, 19)
+"""The share of the pool that states get: 0.9 for each 1 of keys and values (mamba_full_memory_ratio)."""
+
+
+def _parts(pool: int, device: Device) -> Parts:
+    """Models with states have the pool cut in two, once for all."""
+    slots = -1
+    if device.state_bytes:
+        share = pool * STATES[0] // STATES[1] if device.token_bytes else pool
+        slots = share // device.state_bytes
+        pool -= slots * device.state_bytes
+    return Parts(pool // device.token_bytes if device.token_bytes else -1, slots)
+
+
+def _squeezed(parts: Parts, sequences: int, tokens: int) -> Squeezed | None:
+    """All together may have room where one part of the pool has none."""
+    if parts.slots < 0 or sequences <= parts.sequences(tokens):
+        return None
+    text = QT_TRANSLATE_NOOP(
+        "messages", "SGLang's pool has room for {slots} sequences' states and {tokens} tokens."
+    )
+    return Squeezed("does_not_fit", Message(text, {"slots": parts.slots, "tokens": max(0, parts.tokens)}))
 
 
 WINDOWED: Final = ("llama4_text", "gpt_oss", "mimo_v2_flash")

@@ -46,13 +46,22 @@ def test_the_pool_is_the_static_share_less_the_weights() -> None:
     assert estimate(small).verdict.kind == "does_not_fit"
 
 
-def test_states_take_a_slot_for_each_sequence() -> None:
-    made = scenario("Qwen/Qwen3-Next-80B-A3B-Instruct", "sglang")
+def test_states_have_a_part_of_the_pool_of_their_own() -> None:
+    """model_runner.py: 0.9 bytes of states for each byte of keys and values, cut once for all."""
+    made = scenario("Qwen3.5-27B-Text", "sglang", weight_format="fp8_block_128x128")
     answer = estimate(made)
-    if answer.verdict.kind == "unknown":
-        pytest.skip(answer.verdict.reason.text)
-    assert answer.extra["kv_bytes_per_token"] == 12 * 2 * 2 * 256 * 2
-    assert answer.extra["state_bytes_per_sequence"] > 0
+    extra = answer.extra
+    assert extra["kv_bytes_per_token"] == 16 * 2 * 4 * 256 * 2
+    state = 48 * (10_240 * 3 * 2 + 48 * 128 * 128 * 4)
+    assert extra["state_bytes_per_sequence"] == state
+    slots = extra["kv_pool_bytes"] * 9 // 19 // state
+    assert extra["pool_tokens"] == (extra["kv_pool_bytes"] - slots * state) // extra["kv_bytes_per_token"]
+    many = replace(replace(made, "inference.prompt_tokens", 8), "inference.generated_tokens", 8)
+    assert estimate(many).extra["max_concurrency"] == slots
+    assert estimate(replace(many, "inference.batch_size", slots)).verdict.kind == "fits"
+    more = estimate(replace(many, "inference.batch_size", slots + 1)).verdict
+    assert more.kind == "does_not_fit"
+    assert str(slots) in more.reason.text.replace(",", "")
 
 
 def test_windows_of_gpt_oss_have_a_pool_of_four_fifths() -> None:
