@@ -188,7 +188,9 @@ class Assembly:
         old = self.training and scenario.training.implementation == OLD
         self.context = context(self.chip, old=old)
         self.persistent = run.persistent()
-        self.expandable = self.training and scenario.training.expandable_segments
+        training = scenario.training
+        self.expandable = self.training and training.expandable_segments
+        self.recomputed = self.training and training.activation_checkpointing != "none"
 
     def allocated(self, amount: Amount) -> int:
         """What ``torch.cuda.max_memory_allocated()`` would print."""
@@ -201,7 +203,13 @@ class Assembly:
     def fragmentation(self, amount: Amount) -> Range:
         """What is reserved beside what is allocated at ``amount``."""
         allocated = self.allocated(amount)
-        return fragmentation(allocated, self.persistent, training=self.training, expandable=self.expandable)
+        return fragmentation(
+            allocated,
+            self.persistent,
+            training=self.training,
+            recomputed=self.recomputed,
+            expandable=self.expandable,
+        )
 
     def overhead(self, amount: Amount) -> Beside:
         """What is beside the tensors."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memgui.estimator.overhead import block_bytes, context, cublas_workspace
+from memgui.estimator.overhead import block_bytes, context, cublas_workspace, fragmentation
 
 MIB = 1 << 20
 
@@ -39,3 +39,12 @@ def test_context_is_a_range(chip: tuple[int, int]) -> None:
     found = context(chip)
     assert 0 < found.low < found.usual < found.high
     assert found.source
+
+
+def test_recomputing_layers_leaves_more_in_segments_and_growing_ones_least() -> None:
+    plain, again, growing = (
+        fragmentation(100 * MIB, 0, training=True, **how)
+        for how in ({}, {"recomputed": True}, {"expandable": True})
+    )
+    assert growing.high < plain.high < again.high
+    assert growing.low < growing.usual < plain.usual < again.usual
