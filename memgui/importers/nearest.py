@@ -11,6 +11,8 @@ from memgui.importers.config_reader import Config, Report
 from memgui.importers.families import FAMILIES, Fields
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
+DEPTHS = ("num_encoder_layers", "num_decoder_layers", "encoder_layers", "decoder_layers")
+"""Where models of two stacks say how deep they are."""
 HEAD_SIZE = 64
 """Head size of a model that states no heads at all."""
 
@@ -57,7 +59,21 @@ def _candidates(config: Config) -> Iterator[str]:
 
 
 def _complete(config: Config) -> Config:
-    """Heads of the usual size, where the file states a width but no heads."""
+    """Layers of both stacks where the file states no others, heads of the usual size where it has none."""
+    if not config.states("num_hidden_layers"):
+        found = {key: config.count(key) for key in DEPTHS if config.states(key)}
+        found |= {key: sum(config.counts(key)) for key in ("block_sizes",) if config.states(key)}
+        found |= {key: len(config.items(key)) for key in ("attn_layers",) if config.states(key)}
+        layers = sum(found.values())
+        if layers:
+            config.assume(
+                QT_TRANSLATE_NOOP(
+                    "messages", "The file states no num_hidden_layers; {layers} are assumed, from {keys}."
+                ),
+                layers=layers,
+                keys=", ".join(found),
+            )
+            config = config.with_default("num_hidden_layers", layers)
     if config.states("num_attention_heads") or not config.states("hidden_size"):
         return config
     heads = max(config.count("hidden_size") // HEAD_SIZE, 1)

@@ -169,6 +169,26 @@ def test_unknown_model_type_opens_as_the_nearest_and_says_so() -> None:
     assert any("names no model_type" in message.text for message in import_config(nameless).assumed)
 
 
+@pytest.mark.parametrize(
+    "depth",
+    [
+        {"num_encoder_layers": 12, "num_decoder_layers": 4},  # ProphetNet
+        {"encoder_layers": 10, "decoder_layers": 6},
+        {"block_sizes": [4, 4, 8]},  # Funnel
+        {"attn_layers": ["local", "lsh"] * 8},  # Reformer
+    ],
+)
+def test_unknown_model_that_states_its_depth_otherwise_opens_too(depth: dict[str, Any]) -> None:
+    config = {key: value for key, value in LLAMA.items() if key != "num_hidden_layers"}
+    found = import_config({**config, **depth, "model_type": "never_seen"})
+    assert found.model.num_hidden_layers == 16
+    told = [message.text for message in found.assumed]
+    assert any(text.startswith("The file states no num_hidden_layers; 16 are assumed") for text in told)
+    key = next(iter(depth))
+    with pytest.raises(FileFault, match=key):
+        import_config({**config, **depth, key: "16", "model_type": "never_seen"})
+
+
 def test_nested_language_model_is_found() -> None:
     inner = {**LLAMA, "model_type": "mistral"}
     for outer in (
