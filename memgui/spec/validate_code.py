@@ -81,14 +81,20 @@ def _pipeline(scenario: Scenario) -> Iterator[Issue]:
     path = "training.gradient_accumulation_steps"
     values: Values
     layers, chunks = scenario.model.num_hidden_layers, split.pipeline * split.virtual_pipeline
-    megatron = scenario.training.implementation == "megatron"
-    if chunks > layers or (megatron and layers % chunks):
+    paths = ("parallelism.pipeline", "parallelism.virtual_pipeline", "model.num_hidden_layers")
+    values = {"layers": layers, "stages": split.pipeline, "chunks": split.virtual_pipeline}
+    if chunks > layers:
         text = QT_TRANSLATE_NOOP(
-            "messages", "{layers} layers cannot be split evenly into {stages} stages of {chunks} chunks."
+            "messages", "{layers} layers cannot be split into {stages} stages of {chunks} chunks."
         )
-        values = {"layers": layers, "stages": split.pipeline, "chunks": split.virtual_pipeline}
-        paths = ("parallelism.pipeline", "parallelism.virtual_pipeline", "model.num_hidden_layers")
-        yield _error("stages_not_even", paths, text, values, None)
+        yield _error("stages_without_layers", paths, text, values, None)
+    elif scenario.training.implementation == "megatron" and layers % chunks:
+        text = QT_TRANSLATE_NOOP(
+            "messages",
+            "{layers} layers do not divide by {stages} stages of {chunks} chunks: Megatron-LM wants to be "
+            "told which stages have fewer; here the first ones take one more.",
+        )
+        yield Issue("warning", "stages_not_even", paths, Message(text, values))
     if split.virtual_pipeline > 1 and steps % split.pipeline:
         text = QT_TRANSLATE_NOOP(
             "messages",

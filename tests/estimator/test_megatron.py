@@ -122,3 +122,33 @@ def test_fp8_keeps_inputs_in_one_byte_and_adds_copies_of_weights() -> None:
     copies = fp8.steps[1].start - bf16.steps[1].start
     linear = bf16.parameters.total - 2 * 32000 * 4096 - (2 * 32 + 1) * 4096
     assert copies == 2 * linear  # one in each order before Blackwell
+
+
+LATENT = msgspec.structs.replace(
+    EXPERTS,
+    kv_lora_rank=256,
+    q_lora_rank=384,
+    head_dim=96,
+    rotary_dim=32,
+    v_head_dim=64,
+    mlp_layer_types=("dense", *["sparse"] * 7),
+    n_shared_experts=1,
+    shared_expert_intermediate_size=1024,
+)
+
+
+def test_latents_lie_with_the_tokens_that_a_rank_has() -> None:
+    """Heads are shared by tensor parallel ranks; down projections lie whole on each."""
+    base = training(LATENT, implementation="megatron", precision="bf16_master")
+    whole, shared = (
+        estimate(scenario).component("weights").child("attention").bytes
+        for scenario in (base, spread(base, tensor=4, sequence=True))
+    )
+    down = 2 * 8 * 1024 * (384 + 256 + 32)
+    assert 4 * (shared - down) == whole - down
+
+
+def test_ranks_with_fewer_tokens_keep_less() -> None:
+    base = training(LATENT, implementation="megatron", precision="bf16_master", sequence_length=1024)
+    alone = ledger(base).saved_total
+    assert ledger(spread(base, tensor=4, sequence=True)).saved_total < alone / 3

@@ -32,7 +32,10 @@ def _megatron(**settings: Any) -> Scenario:
         (_megatron(precision="bf16"), "precision_of_another_code"),
         (spread(_megatron(), data=2, library="deepspeed"), "library_of_another_code"),
         (spread(_step(), tensor=2, sequence=True), "sequence_of_another_code"),
-        (spread(_megatron(gradient_accumulation_steps=8), pipeline=5), "stages_not_even"),
+        (
+            spread(_megatron(gradient_accumulation_steps=8), pipeline=8, virtual_pipeline=8),
+            "stages_without_layers",
+        ),
         (spread(_megatron(), pipeline=4, virtual_pipeline=2), "no_whole_turns"),
         (spread(_step(attention="eager"), context=2), "eager_in_a_ring"),
         (spread(_megatron(sequence_length=4098), context=4), "not_split"),
@@ -63,5 +66,8 @@ def test_a_pipeline_that_is_not_filled_is_computed_all_the_same() -> None:
     assert "pipeline_not_filled" not in _codes(full, "warning")
 
 
-def test_layers_need_not_divide_in_other_codes() -> None:
+def test_layers_need_not_divide() -> None:
+    uneven = spread(_megatron(gradient_accumulation_steps=5), pipeline=5)
+    assert "stages_not_even" in _codes(uneven, "warning")
+    assert not _codes(uneven)
     assert not _codes(spread(_step(gradient_accumulation_steps=5), pipeline=5))

@@ -14,11 +14,11 @@ from itertools import groupby
 from memgui.estimator import operators as op
 from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.kernels import inside_flash
 from memgui.estimator.modules.layers import LayerPlan
+from memgui.estimator.modules.megatron_attention import core_attention, latent_attention, normed
 from memgui.estimator.modules.megatron_experts import experts
-from memgui.estimator.modules.parallel_linear import column, row
-from memgui.estimator.modules.ranks import in_ring, leave, received
+from memgui.estimator.modules.parallel_linear import alone, column, row
+from memgui.estimator.modules.ranks import leave, received
 from memgui.estimator.tape import ALIAS, NEW, REPLACES, Dims, Tape, Tensor
 from memgui.spec.model import pattern_at
 
@@ -88,21 +88,6 @@ def _angles(t: Tape, c: Context) -> None:
     c.rotary["full"] = (angles,)
 
 
-def normed(t: Tape, c: Context, x: Tensor, name: str, width: Dims = ("h",), part: str = "norm") -> Tensor:
-    """The model's norm as one kernel."""
-    m, o = c.model, c.options
-    before, t.part = t.part, part
-    with t.within("layernorm" if part == "norm" else ""):
-        if m.norm == "layer_norm":
-            w = t.parameter(f"{name}.weight", width, o.width, o.base_trained)
-            shift = t.parameter(f"{name}.bias", width, o.width, o.base_trained) if m.norm_bias else None
-            y = op.layer_norm(t, x, w, shift, (*x.dims[: -len(width)], 1))
-        else:
-            y = fused.rms_norm(t, c, x, name, width)
-    t.part = before
-    return y
-
-
 def residual(t: Tape, c: Context, x: Tensor, y: Tensor) -> Tensor:
     """``x + dropout(y + bias)`` in one kernel, which keeps the mask."""
     drops = c.options.hidden_dropout
@@ -132,7 +117,12 @@ def _expert_half(t: Tape, c: Context, x: Tensor) -> Tensor:
     with t.within("moe"):
         routed = experts(t, c, y)
         if c.model.n_shared_experts:
-            routed = op.add(t, routed, feed_forward(t, c, y, "w", "shared_experts"))
+            beside = feed_forward(t, c, y, "w", "shared_experts")
+            if c.model.shared_expert_gate:
+                gate = alone(t, c, y, "shared_expert_gate", "gate", (1,), ("h",))
+                gate = op.pointwise(t, "sigmoid", gate, "gate", saves="output")
+                beside = op.mul(t, beside, gate, "shared experts", beside.dims)
+            routed = op.add(t, routed, beside)
     return residual(t, c, x, routed)
 
 
@@ -149,8 +139,10 @@ def feed_forward(t: Tape, c: Context, x: Tensor, width: str, part: str) -> Tenso
 
 
 def _attention(t: Tape, c: Context, x: Tensor) -> Tensor:
-    m, o = c.model, c.options
+    m = c.model
     t.part = "attention"
+    if m.kv_lora_rank is not None:
+        return latent_attention(t, c, x)
     qkv = column(t, c, x, "attention.qkv", "qkv", ("g", "d"), ("h",), bias=m.attention_bias)
     queries, shared = (*c.rows, *HEADS), (*c.rows, *SHARED)
     q, k, v = op.split(t, qkv, ("q", "k", "v"), (queries, shared, shared))
@@ -158,34 +150,10 @@ def _attention(t: Tape, c: Context, x: Tensor) -> Tensor:
         q, k = (normed(t, c, one, f"{one.name}_layernorm", ("d",), "qk_norm") for one in (q, k))
     if m.position_embedding == "rope":
         q, k = fused.rope(t, q), fused.rope(t, k)
-    with t.within("core_attn"):
-        y = _eager(t, c, q, k, v) if o.attention == "eager" else _fused(t, c, q, k, v)
+    y = core_attention(t, c, q, k, v)
     y = row(t, c, y, "attention.o", "output", ("h",), HEADS, bias=m.attention_output_bias)
     t.use(q, k, v)
     return y
-
-
-def _fused(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    inner = inside_flash(t, c, q, k)
-    if (
-        c.options.split.context > 1
-    ):  # keys and values go round the ranks, one rank's at a time beside one's own
-        return in_ring(t, c, q, k, v, ("b", c.queries, 2, 2), inner)
-    return op.flash_attention(t, q, k, v, ("b", "a", c.queries), (*c.rows, *HEADS), 16, inner)
-
-
-def _eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Scores of every pair of tokens: the softmax, its dropout's mask and what that leaves are kept."""
-    o = c.options
-    dims: Dims = ("b", "a", c.queries, c.queries)
-    scores = t.tensor("scores", dims, q.width, q.grad or k.grad)
-    t.record("baddbmm", (q, k), scores, *op.product(q, k))
-    probabilities = t.tensor("probabilities", dims, q.width, scores.grad)
-    t.record("scaled_masked_softmax", (scores,), probabilities, (probabilities,), ((scores, REPLACES),))
-    dropped = op.dropout(t, probabilities, o.attention_dropout)
-    y = t.tensor("attention output", (*c.rows, *HEADS), q.width, dropped.grad or v.grad)
-    t.record("bmm", (dropped, v), y, *op.product(dropped, v))
-    return op.clone(t, y, "attention output")
 
 
 def tail(t: Tape, c: Context, x: Tensor) -> Tensor:

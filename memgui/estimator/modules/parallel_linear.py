@@ -52,6 +52,19 @@ def column(
     return y
 
 
+def alone(t: Tape, c: Context, x: Tensor, role: str, name: str, out: Dims, wide: Dims) -> Tensor:
+    """A layer that every rank has whole, for the tokens that it has."""
+    o = c.options
+    called = c.names.get(role, role)
+    w = t.parameter(f"{called}.weight", (*out, *wide), o.width, o.base_trained, role=role, inputs=len(wide))
+    kept, used = x, x
+    if o.fp8:
+        used, kept = quantised(t, c, x)
+        weight_copies(t, c, w)
+    y = t.tensor(name, (*x.dims[: len(x.dims) - len(wide)], *out), o.width, x.grad or w.grad)
+    return t.record("mm", (used, w), y, (kept, w), _back(x))
+
+
 def row(
     t: Tape,
     c: Context,

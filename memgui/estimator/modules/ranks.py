@@ -26,6 +26,14 @@ def enter(t: Tape, c: Context, x: Tensor) -> Tensor:
     return y
 
 
+def gathered_tokens(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """``x`` of all tokens, where a rank has some of them."""
+    if not c.options.split.sequence:
+        return x
+    out = t.tensor(x.name, (*c.rows, *x.dims[2:]), x.width, x.grad)
+    return t.record("all_gather_into_tensor", (x,), out, (), ((x, NEW),))
+
+
 def leave(t: Tape, c: Context, y: Tensor) -> Tensor:
     """What matrices split by rows made: summed over the ranks, each of which gets all of it or its tokens."""
     split = c.options.split
