@@ -99,8 +99,8 @@ class Stack:
         self.back: list[Stretch] = []
         self.role = ALONE
 
-    def close(self) -> None:
-        """All layers are there."""
+    def close(self, *, offloads: bool = False) -> None:
+        """All layers are there; ``offloads``: checkpoints keep none of their inputs on the device."""
         checkpointing = any(kind.recomputed for kind, _ in self.runs)
         blocks = [block for kind, _ in self.runs for block in kind.blocks]
         saved = {root for block in (self.frame, *blocks) for root in block.ambient}
@@ -124,8 +124,10 @@ class Stack:
         """what the model returns and autograd does not keep anyway"""
         self.leaf = Group((leaf,) if leaf is not None else ())
         """what was made to require a gradient: the graph refers to it until the loss dies"""
-        self.leaf_is_input = leaf is out.root
+        self.leaf_is_input = leaf is out.root and not offloads
         """whether it is the layers' input, which these keep as long as they need it"""
+        self.leaf_lies = leaf is out.root and offloads
+        """whether it is that input, and only the graph keeps it"""
         self.leaf_gradient = Group((gradient_of(leaf),) if leaf is not None else ())
 
 
@@ -150,7 +152,7 @@ class Program:
             _publish(frame)
             stack = Stack(part.name, frame)
             out = self._layers(stack, part)
-            stack.close()
+            stack.close(offloads=options.checkpoint_offload)
             self.stacks.append(stack)
         tail = plan.tail if options.stage.last else sent
         self.tail = self._block("tail", tail, context, out)

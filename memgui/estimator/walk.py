@@ -75,7 +75,7 @@ class Walk(Between[N]):
                 if kind.shared.things:
                     live = m.add(live, m.group(kind.shared, sort))
                 index += count
-            if index > 1 and not stack.holds_input_outside:
+            if index > 1 and not stack.holds_input_outside and not stack.leaf_lies:
                 live = m.add(live, embedded, -1)
             # The stack returns: what it alone referred to dies.
             live = m.add(live, m.group(stack.locals, sort), -1)

@@ -221,8 +221,6 @@ def attention(text: str | None, default: str = "sdpa") -> str:
 
 _IMPLEMENTATIONS = (
     ("transformers 4.1x", "transformers_2022"),
-    ("unsloth", "unsloth_before_2026"),  # whose loss made all logits at once
-    ("llmtools", "llmtools"),
     ("liger", "fused"),
     ("megatron", "megatron"),
     ("ms-swift", "transformers"),
@@ -239,9 +237,19 @@ _IMPLEMENTATIONS = (
 )
 
 
+_OTHERS = {
+    "unsloth": "how Unsloth before 2026 made its logits is not modelled",
+    "llmtools": "how llmtools runs a base packed by GPTQ is not modelled",
+}
+"""Libraries whose code of that time nothing here writes."""
+
+
 def implementation(framework: str | None) -> str:
     """``training.implementation``: whose layers run.  Most scripts are Transformers' Trainer in disguise."""
     words = (framework or "").lower()
+    for name, reason in _OTHERS.items():
+        if name in words:
+            raise Inexpressible(reason)
     return next(
         (value for word, value in _IMPLEMENTATIONS if words.startswith(word) or word in words), "transformers"
     )
