@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -101,9 +102,10 @@ class Files(QObject):
         if not text:
             self._tell(Message(QT_TRANSLATE_NOOP("messages", "The clipboard holds no text.")))
         elif not self._context.library.open_text(text):
-            path = Path(text.removeprefix("file://"))
-            if len(text) < 4096 and "\n" not in text and (path.is_absolute() or text.startswith("~")):
-                self._context.library.open_path(path.expanduser())
+            # Not Path.expanduser(): it raises where there is no such person.
+            named = QUrl(text).toLocalFile() if text.startswith("file://") else os.path.expanduser(text)
+            if len(text) < 4096 and "\n" not in text and (os.path.isabs(named) or text.startswith("~")):
+                self._context.library.open_path(Path(named))
             else:
                 self._context.library.open_named(text[:200])
 

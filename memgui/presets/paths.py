@@ -25,7 +25,7 @@ class AppPaths(msgspec.Struct, frozen=True):
     def default(cls, home: Path | None = None, environ: Mapping[str, str] = os.environ) -> AppPaths:
         """The platform's folders; all of them under ``home`` or ``MEMGUI_HOME`` where one is given."""
         if home is None and environ.get("MEMGUI_HOME"):
-            home = Path(environ["MEMGUI_HOME"]).expanduser().absolute()
+            home = Path(os.path.expanduser(environ["MEMGUI_HOME"])).absolute()
         if home is not None:
             return cls(home / "config", home / "data", home / "state", home / "log", (home / "site",))
         from platformdirs import PlatformDirs

@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
@@ -63,6 +64,44 @@ def test_dropped_and_pasted_text(inside: Interior, house: House) -> None:
     QGuiApplication.clipboard().setText("gpt2")
     inside.actions.paste.trigger()
     assert house.document.scenario.model.name.lower() == "gpt2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "  \n", "~nobody-of-that-name/x", "~", "/a\0b", "/" + "x" * 4000, "/" + "x/" * 2040, "\ufffd"),
+        *(
+            "file:///tmp/%00x",
+            "file://elsewhere/share/x",
+            "http://example.com/x",
+            "smb://a/b",
+            "1e9",
+            '"/tmp"',
+        ),
+        *("memgui1:", "memgui1:\u202e", "memgui1:AAAA", "memgui1:" + "A" * 10**6, "x" * 10**6, "/dev/zero"),
+    ],
+)
+def test_whatever_is_pasted_is_one_line(inside: Interior, house: House, qtbot: QtBot, text: str) -> None:
+    before = house.document.state
+    mime = QMimeData()
+    mime.setText(text)
+    inside.take(mime)
+    qtbot.waitUntil(lambda: bool(house.told))
+    (notice,) = house.told
+    assert notice.message.text.isprintable()
+    assert house.document.state == before
+
+
+def test_the_address_of_a_file_as_text_is_the_file(
+    inside: Interior, house: House, qtbot: QtBot, tmp_path: Path
+) -> None:
+    path = tmp_path / "a name" / "config.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(CONFIG), "utf-8")
+    mime = QMimeData()
+    mime.setText(path.as_uri())
+    drop(inside, mime)
+    qtbot.waitUntil(lambda: house.document.scenario.model.name == "a name")
 
 
 def test_keys_reach_their_actions(inside: Interior, house: House, qtbot: QtBot) -> None:
