@@ -55,7 +55,7 @@ class Pass:
     ) -> None:
         self.name = name
         self.program = program
-        self.inputs = [*_inputs(program), *beside]
+        self.inputs = [*_inputs(program, scenario.inference.linear_causal_mask), *beside]
         self.numbers = Bytes(monomial_values(scenario, program, INFERENCE))
         self.tensors = Contents(self.numbers)
         self.walk: Walk[int] = Walk(program, self.numbers)
@@ -66,13 +66,15 @@ class Pass:
         return Walk(self.program, self.tensors, guide=self.walk)
 
 
-def _inputs(program: Program) -> list[Tensor]:
+def _inputs(program: Program, by_row: bool) -> list[Tensor]:
     """What a pass is given; generating holds the ids and the mask of all tokens so far.
 
-    gpt-fast holds a mask of every pair of tokens there will be, and a table of all positions.
+    gpt-fast holds a table of all positions, and a mask of every pair of tokens there will be, or only the
+    rows that a pass needs (``by_row``).
     """
     if program.options.ahead:
-        mask = batch_input(program, "causal mask", ("t", "t"), 1)
+        rows = ("s" if not program.options.decode else 1) if by_row else "t"
+        mask = batch_input(program, "causal mask", (rows, "t"), 1)
         table = batch_input(program, "rotary table", ("P", "p"), 2)
         return [mask, table, batch_input(program, "token ids", ("b", "t"), 4)]
     if program.model.is_decoder and not program.model.num_encoder_layers:

@@ -102,6 +102,7 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     n_cpu_moe: int = 0
     kv_unified: bool = True
     swa_full: bool = False
+    linear_causal_mask: bool = False
 
 
 class Parallelism(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

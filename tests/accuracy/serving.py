@@ -65,11 +65,9 @@ def _old_vllm(entry: Mapping[str, Any], framework: str, settings: Mapping[str, A
 
 def _gpt_fast(entry: Mapping[str, Any]) -> dict[str, Any]:
     """``-kvq``: an int8 cache; ``-lcm``: no mask of every pair; ``cache N``: room for more than there is."""
-    if "-lcm" in entry["id"]:
-        raise Inexpressible("a causal mask made row by row is not modelled")
     if (entry.get("extra") or {}).get("compile"):
         raise Inexpressible("what torch.compile keeps is not modelled")
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {"inference.linear_causal_mask": "-lcm" in entry["id"]}
     if "-kvq" in entry["id"]:
         settings["inference.kv_cache_format"] = "int8"
     if str(entry.get("seq_len")).startswith("cache"):

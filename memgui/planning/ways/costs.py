@@ -105,6 +105,7 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("inference.cache_implementation", "dynamic"): _FREE,
     ("inference.cache_implementation", "static"): _FREE,
     ("inference.kv_unified", True): _FREE,
+    ("inference.linear_causal_mask", True): _FREE,
     ("inference.swa_full", False): Cost(
         Disturbance.NONE,
         (_say(QT_TRANSLATE_NOOP("ways", "Prompts that share a beginning are computed anew.")), SAME),

@@ -27,6 +27,10 @@ def _llama_cpp(scenario: Scenario) -> bool:
     return inference(scenario) and scenario.inference.engine == "llama.cpp"
 
 
+def _gpt_fast(scenario: Scenario) -> bool:
+    return inference(scenario) and scenario.inference.engine == "gpt-fast"
+
+
 def _experts_of_ggml(scenario: Scenario) -> bool:
     return _ggml(scenario) and scenario.model.num_experts > 0
 
@@ -170,6 +174,17 @@ FIELDS: tuple[Field, ...] = (
         optional=True,
         empty_label=QT_TRANSLATE_NOOP("fields", "SGLang's default"),
         applies=_sglang,
+    ),
+    Field(
+        "inference.linear_causal_mask",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Mask row by row"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "gpt-fast's linear_causal_mask: rows of the mask are made when needed; all pairs are not held.",
+        ),
+        section="engine",
+        applies=_gpt_fast,
     ),
     Field(
         "inference.llama_cpp_version",

@@ -159,3 +159,18 @@ def test_autogptq_keeps_room_for_the_largest_matrix() -> None:
     node = next(one for one in estimate(old).component("overhead").children if one.key == "unpacked")
     assert node.bytes == 18944 * 3584 * 2
     assert all(one.key != "unpacked" for one in estimate(made).component("overhead").children)
+
+
+@pytest.mark.parametrize(("tokens", "printed"), [(32_768, 20.64), (131_072, 34.18)])
+def test_a_mask_by_rows_leaves_the_cache_and_the_weights(tokens: int, printed: float) -> None:
+    """torchao's table for Llama-3.1-8B on an H100, int8 cache, linear_causal_mask: GB reserved."""
+    answer = served(
+        "meta-llama/Meta-Llama-3.1-8B",
+        "gpt-fast",
+        kv_cache_format="int8",
+        linear_causal_mask=True,
+        prompt_tokens=6,
+        generated_tokens=tokens - 6,
+        device__compute_capability="9.0",
+    )
+    assert answer.reserved_bytes / 1e9 == pytest.approx(printed, rel=3e-3)
