@@ -27,6 +27,9 @@ HEIGHT = 136
 WIDE = 1180
 """From this width on (13 px body) chips make room for the words about the pin."""
 
+MOST_LISTED = 12
+"""Assumptions that have room under their link; a stranger's file can leave a hundred things open."""
+
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
@@ -116,7 +119,10 @@ class VerdictBand(QWidget):
         """Open the list of what the estimate assumes, under its link."""
         assumed = self._assumed()
         if assumed:
-            popup = AssumptionsPopup([message_text(text) for text in assumed], self)
+            texts = [message_text(text) for text in assumed[:MOST_LISTED]]
+            if len(assumed) > MOST_LISTED:
+                texts.append(self.tr("{count} more under Why").format(count=len(assumed) - MOST_LISTED))
+            popup = AssumptionsPopup(texts, self)
             popup.open_at(self._assumptions.mapToGlobal(QPoint(0, self._assumptions.height() + 4)))
 
     def sizeHint(self) -> QSize:

@@ -247,3 +247,17 @@ def test_what_was_assumed_of_the_models_file_stands_first(make: Make, qtbot: QtB
     popup.close()
     band.set_result(result)
     assert band._assumptions.text() == "4 assumptions"
+
+
+def test_more_assumptions_than_have_room_are_counted(make: Make) -> None:
+    band, _, _ = make()
+    said = tuple(Message("{key} is not stated.", {"key": f"key_{number}"}) for number in range(50))
+    band.set_result(msgspec.structs.replace(fakes.training(), report=ImportReport("c.json", assumed=said)))
+    assert band._assumptions.text() == "54 assumptions"
+    band.show_assumptions()
+    popup = band.findChild(AssumptionsPopup)
+    assert popup is not None
+    texts = [label.text() for label in popup.findChildren(QLabel)]
+    assert len(texts) == 13
+    assert texts[-1] == "•  42 more under Why"
+    popup.close()
