@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
+from memgui.document.jobs import Job
 from memgui.document.result import Result
 from memgui.document.what_if import Swept, WhatIf
 from memgui.gui.context import AppContext
@@ -63,6 +64,11 @@ class _Titled(QWidget):
             painter.drawText(row, _RIGHT, self._note)
 
 
+def _load_charts(_: Job) -> None:
+    """Load what draws curves while the first answer is worked out: it would hold up the window for long."""
+    import memgui.gui.whatif.plot  # noqa: F401
+
+
 class WhatIfPage(QWidget):
     """Asks only while it is in sight; what was answered stays until something newer is."""
 
@@ -86,6 +92,7 @@ class WhatIfPage(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusProxy(self.chart)
         self._connect()
+        context.jobs.run("charts", _load_charts, lambda _: None)
 
     def _right_column(self) -> QScrollArea:
         inner = QWidget(self)
