@@ -10,43 +10,77 @@ in the format of the base and widens them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
+from memgui.estimator.account import Account, account
 from memgui.estimator.allocator import Allocator, Block
+from memgui.estimator.keeping import Keeping
 from memgui.estimator.options import ADAPTERS, BITSANDBYTES, UPCAST
 from memgui.estimator.program import Program
 from memgui.estimator.state import State
 from memgui.estimator.tape import Parameter
-from memgui.estimator.training import TrainingRun
+from memgui.spec.formats import WeightScheme
+from memgui.spec.scenario import Training
 
 _FULL = {"fp32": 4}
 """Bytes per number of the formats in which a model is read, where they are not two."""
 
 
-def load(run: TrainingRun, allocator: Allocator) -> None:
-    """Bring the weights, buffers and adapters of ``run`` to the device."""
-    training = run.scenario.training
-    adapters = training.method in ADAPTERS
-    base = [p for group in _modules(run.program) for p in group if not (adapters and p.grad)]
-    if training.base_format in BITSANDBYTES and adapters:
-        _pack(run, allocator, base)
+class Base(NamedTuple):
+    """What decides how weights come to the device: the method of training, and formats by name."""
+
+    method: str
+    format: str
+    precision: str
+
+    @property
+    def adapted(self) -> bool:
+        """Whether adapters are trained beside a frozen base."""
+        return self.method in ADAPTERS
+
+    @property
+    def packed(self) -> bool:
+        """Whether the base is packed while it loads."""
+        return self.adapted and self.format in BITSANDBYTES
+
+
+def base_of(training: Training) -> Base:
+    """How the weights of a training step come."""
+    return Base(training.method, training.base_format, training.precision)
+
+
+@lru_cache(maxsize=64)
+def packed_excess(program: Program, keeping: Keeping, scheme: WeightScheme | None, base: Base) -> int:
+    """What blocks add to the weights of a base that is packed while it loads."""
+    allocator = Allocator()
+    held = account(program, keeping, scheme)
+    load(program, held, base, allocator)
+    return allocator.allocated - held.weight_bytes
+
+
+def load(program: Program, held: Account, base: Base, allocator: Allocator) -> None:
+    """Bring the weights, buffers and adapters of a program to the device."""
+    weights = [p for group in _modules(program) for p in group if not (base.adapted and p.grad)]
+    if base.packed:
+        _pack(program, held, base, weights, allocator)
     else:
-        parts = _parts(run)
-        for parameter in base:
+        parts = _parts(held)
+        for parameter in weights:
             for part in parts.get(parameter, (parameter,)):
                 allocator.take(part.coefficient)
-    for buffer, count in run.account.buffers:
+    for buffer, count in held.buffers:
         for _ in range(count):
-            allocator.take(run.numbers.of(buffer))
-    if adapters:
-        _adapt(run, allocator)
+            allocator.take(buffer.coefficient)
+    if base.adapted:
+        _adapt(program, allocator)
 
 
-def _adapt(run: TrainingRun, allocator: Allocator) -> None:
+def _adapt(program: Program, allocator: Allocator) -> None:
     """Adapters, at first in the format of a base that is not packed."""
-    options = run.program.options
-    narrow = options.width if not options.base else 4
+    narrow = program.options.width if not program.options.base else 4
     widened: list[tuple[Block, int]] = []
-    for group in _modules(run.program):
+    for group in _modules(program):
         for parameter in group:
             if parameter.grad:
                 width = min(narrow, parameter.width)
@@ -62,33 +96,34 @@ def _widen(blocks: Iterable[tuple[Block, int]], allocator: Allocator) -> None:
         allocator.give(block)
 
 
-def _pack(run: TrainingRun, allocator: Allocator, base: list[Parameter]) -> None:
+def _pack(
+    program: Program, held: Account, base: Base, weights: list[Parameter], allocator: Allocator
+) -> None:
     """Read, pack and widen what is not packed."""
-    training = run.scenario.training
-    parts = _parts(run)
-    half = _FULL.get(training.precision, 2)
+    parts = _parts(held)
+    half = _FULL.get(base.precision, 2)
     packed = {parameter for parameter, stored in parts.items() if parameter not in stored}
-    factor = 1 if training.base_format == "int8" else 2
-    whole = sum(p.elements // factor if p in packed else p.elements * half for p in base)
+    factor = 1 if base.format == "int8" else 2
+    whole = sum(p.elements // factor if p in packed else p.elements * half for p in weights)
     allocator.give(allocator.take(whole))
     loose: dict[int, list[Block]] = {}
-    for parameter in _by_name(run.program, {id(p) for p in base}):
+    for parameter in _by_name(program, {id(p) for p in weights}):
         read = allocator.take(parameter.elements * half)
         if parameter in packed:
             for part in parts[parameter]:
                 allocator.take(part.coefficient)
             allocator.give(read)
-        elif parameter.width == half or run.program.options.base not in UPCAST:
+        elif parameter.width == half or program.options.base not in UPCAST:
             continue
         else:
             loose.setdefault(id(parameter), []).append(read)
-    _widen(((loose[id(p)].pop(0), p.coefficient) for p in base if id(p) in loose), allocator)
+    _widen(((loose[id(p)].pop(0), p.coefficient) for p in weights if id(p) in loose), allocator)
 
 
-def _parts(run: TrainingRun) -> dict[Parameter, list[Parameter | State]]:
+def _parts(held: Account) -> dict[Parameter, list[Parameter | State]]:
     """What stands for each weight in memory."""
     found: dict[Parameter, list[Parameter | State]] = {}
-    for thing, _ in run.account.weights:
+    for thing, _ in held.weights:
         found.setdefault(thing.of if isinstance(thing, State) else thing, []).append(thing)
     return found
 

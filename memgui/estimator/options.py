@@ -204,8 +204,13 @@ def told_apart(chip: tuple[int, int]) -> tuple[int, int]:
     return (8, 0) if chip >= (8, 0) else (7, 0)
 
 
-def _meant(lora: Lora, model: ModelSpec) -> Lora:
-    """Adapters on the layers that are meant, as the model's code calls them."""
+def _meant(lora: Lora, model: ModelSpec, implementation: str) -> Lora:
+    """Adapters on the layers that are meant, as the model's code calls them.
+
+    LitGPT tells queries, keys and values apart in one projection.
+    """
+    if implementation == "litgpt":
+        return lora
     called = targets(
         model.model_type,
         lora.target_modules,
@@ -271,7 +276,7 @@ def options(scenario: Scenario) -> Options:
             activation_dropout="activation" in model.dropouts and drops(model.activation_dropout),
             final_dropout="final" in model.dropouts and drops(model.final_dropout),
             trained=training.method,
-            lora=_meant(training.lora, model) if lora else None,
+            lora=_meant(training.lora, model, training.implementation) if lora else None,
             implementation=training.implementation,
             base=base,
             nested=nested,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from memgui.estimator.allocator import Allocator, Block, Stream
 from memgui.estimator.events import Gradient, Thing
-from memgui.estimator.loading import load
+from memgui.estimator.loading import base_of, load
 from memgui.estimator.overhead import cublas_workspace
 from memgui.estimator.replay import Action, Counting, Replay
 from memgui.estimator.state import State
@@ -67,7 +67,7 @@ class _Simulation:
 
     def simulate(self) -> Simulated:
         run, allocator = self.run, self.allocator
-        load(run, allocator)
+        load(run.program, run.account, base_of(run.scenario.training), allocator)
         loaded = allocator.allocated
         if run.main_gradients:
             self._take_all(run.account.gradients)

@@ -16,6 +16,7 @@ import msgspec
 from memgui.estimator.account import account
 from memgui.estimator.keeping import keeping_of
 from memgui.estimator.layout import layout_of
+from memgui.estimator.loading import base_of, packed_excess
 from memgui.estimator.measure import Bytes, Contents, Measure, N, Pile
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
 from memgui.estimator.optimizers import OPTIMIZERS
@@ -76,6 +77,10 @@ class TrainingRun(Run):
         keeping = keeping_of(scenario, layout)
         self.account = account(held or program, keeping, base_scheme(scenario))
         a = self.account
+        self.weight_excess = a.weight_excess
+        base = base_of(training)
+        if base.packed and held is None:
+            self.weight_excess = packed_excess(program, keeping, base_scheme(scenario), base)
         beside = a.buckets, a.lasting, a.running, a.returning, a.saving
         self.played = held in (None, program) and not any(heap.things for heap in beside)
         """whether nothing lies beside what the walk and the lists of weights, gradients and states tell"""
@@ -104,7 +109,7 @@ class TrainingRun(Run):
                 "activations": sum(sizes),
                 "temporary": a.lasting.bytes,
             },
-            a.weight_excess
+            self.weight_excess
             + (a.gradient_excess if gradients else 0)
             + (a.state_excess if states else 0)
             + a.buckets.excess

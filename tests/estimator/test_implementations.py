@@ -99,6 +99,13 @@ def test_first_step_of_litgpt(
     assert first.phases["backward"] == pytest.approx(backward, rel=5e-3)
 
 
+def test_litgpt_tells_queries_and_values_apart_in_one_projection() -> None:
+    """Whether or not the family's own code has one projection for all three, as GPT-NeoX has."""
+    fused = msgspec.structs.replace(STABLELM, fused_qkv=True)
+    apart, one = (ledger(litgpt(model, 1, 128, "bf16", "bf16")).parameters for model in (STABLELM, fused))
+    assert apart.trainable == one.trainable > 0
+
+
 def test_the_version_is_shown() -> None:
     assert "LitGPT" in estimate(litgpt(PHI, 1, 128, "bf16", "bf16")).version
 
