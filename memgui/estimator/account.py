@@ -175,7 +175,19 @@ def _gradients(
     if keeping is not None and keeping.gradient_width:
         width = keeping.gradient_width
         return tuple([(state_of("main gradient", parameter, width), count) for parameter, count in trained])
-    return tuple([(gradient_of(parameter), count) for parameter, count in trained])
+    return tuple([(_gradient(program, parameter), count) for parameter, count in trained])
+
+
+def _gradient(program: Program, parameter: Parameter) -> Gradient | State:
+    """A weight's gradient.  Transformers' tensor parallel embedding gets one of all rows on each rank.
+
+    (DTensor's ``embedding_dense_backward`` returns a partial sum; measured, PyTorch 2.13.)
+    """
+    o = program.options
+    if o.split.vocabulary > 1 and o.implementation == "transformers" and parameter.part == "embedding":
+        dims = ("V", *parameter.dims[1:])
+        return state_of("gradient of all rows", parameter, parameter.width, dims, program.sizes.count(dims))
+    return gradient_of(parameter)
 
 
 def _bytes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:

@@ -15,8 +15,7 @@ class Split(NamedTuple):
     """How many ranks share each layer's matrices and sequences.
 
     ``sequence``: the residual stream is cut along the tokens among tensor parallel ranks.  ``vocabulary``
-    ranks share the rows of the head (and, with ``whole_table`` false, of the embedding), which are filled
-    up to a multiple of ``padding``.
+    ranks share the rows of embedding and head, which are filled up to a multiple of ``padding``.
     """
 
     tensor: int = 1
@@ -66,8 +65,6 @@ def split_of(scenario: Scenario, layout: Layout) -> Split:
     vocabulary, padding = layout.tensor, 1
     if code == "megatron":
         padding = PADDING * layout.tensor
-    elif code == "transformers" and scenario.model.tie_word_embeddings:
-        vocabulary = 1  # its embedding lies whole on each rank, and so does a head that is the same weight
     return Split(
         layout.tensor,
         layout.sequence,

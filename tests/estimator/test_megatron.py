@@ -121,7 +121,21 @@ def test_fp8_keeps_inputs_in_one_byte_and_adds_copies_of_weights() -> None:
     assert fp8.saved_total < bf16.saved_total
     copies = fp8.steps[1].start - bf16.steps[1].start
     linear = bf16.parameters.total - 2 * 32000 * 4096 - (2 * 32 + 1) * 4096
-    assert copies == 2 * linear  # one in each order before Blackwell
+    scales = 4 * 2 * 4 * 32
+    assert copies == 2 * linear + scales  # one in each order before Blackwell
+
+
+def test_scales_of_blocks() -> None:
+    settings: dict[str, Any] = {"implementation": "megatron", "precision": "fp8", "sequence_length": 1024}
+    start = {
+        name: ledger(training(LLAMA_2_7B, fp8_scaling=name, **settings)).steps[1].start
+        for name in ("tensorwise", "blockwise", "mxfp8", "delayed")
+    }
+    linear = 32 * (4 * 4096 * 4096 + 3 * 4096 * 11008)
+    few = 4 * 2 * 4 * 32
+    assert start["blockwise"] - start["tensorwise"] == 2 * 4 * linear // 128**2 - few
+    assert start["mxfp8"] - start["tensorwise"] == 2 * linear // 32 - few
+    assert start["delayed"] - start["tensorwise"] == 32 * 4 * 5 * 1024 * 4
 
 
 LATENT = msgspec.structs.replace(

@@ -28,13 +28,24 @@ def _step(**settings: Any) -> Scenario:
     return training(MODEL, precision="bf16", sequence_length=1024, **settings)
 
 
-def test_tensor_parallel_ranks_share_matrices_and_copy_norms_and_embedding() -> None:
-    """Transformers' plan: the embedding and the norms lie whole on each rank, all else is shared."""
+def test_tensor_parallel_ranks_share_matrices_and_copy_norms() -> None:
+    """Transformers' plan: the norms lie whole on each rank, all else is shared."""
     (whole,) = _weights(_step())
     (shared,) = _weights(spread(_step(), tensor=4))
-    norms = (2 * 8 + 1) * 512
-    copied = 2 * (1024 * 512 + norms) + 2 * 32 * 4  # and two rotary buffers of 32 fp32 numbers
+    copied = 2 * (2 * 8 + 1) * 512 + 2 * 32 * 4  # and two rotary buffers of 32 fp32 numbers
     assert 4 * (shared - copied) == whole - copied
+
+
+def test_a_rank_keeps_what_transformers_keeps() -> None:
+    """Measured: Transformers 5.24's plan on two ranks whose collectives do nothing (torch 2.13, fake_pg)."""
+    model = llama("tiny", 512, 256, 3, (8, 4, 32), 512)
+    scenario = training(model, precision="bf16", attention="eager", micro_batch_size=2, sequence_length=16)
+    held = ledger(spread(scenario, tensor=2))
+    assert held.saved_by_layer()["layers"] == (243968, 241920, 241920)
+    assert sum(held.saved_by_part().values()) == 256 + 131460
+    weights = [one.bytes * one.layers for one in held.tensors() if one.kind == "parameter"]
+    assert sum(weights) == 2 * 1017600
+    assert held.steps[1].grad_bytes == 2 * (1017600 + 256 * 256)  # the embedding's is of all rows
 
 
 def test_too_few_key_heads_are_copied() -> None:

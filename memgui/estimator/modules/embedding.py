@@ -5,6 +5,7 @@ from __future__ import annotations
 from memgui.estimator import operators as op
 from memgui.estimator.modules.adapters import adapted, embedded, kept
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.ranks import leave
 from memgui.estimator.modules.rg_lru import kept_states
 from memgui.estimator.tape import NEW, PARAMETER, Tape, Tensor
 
@@ -24,12 +25,16 @@ def tokens(t: Tape, c: Context) -> Tensor:
         t.buffer("bias", ("P", "P"), 1)
     narrow = "e" if m.embedding_size else "h"
     called = c.names["embedding"]
-    table = c.table = t.parameter(f"{called}.weight", ("V", narrow), o.width, o.base_trained, "vocabulary")
+    shared = o.split.vocabulary > 1
+    rows = "Vt" if shared else "V"
+    table = c.table = t.parameter(f"{called}.weight", (rows, narrow), o.width, o.base_trained, "vocabulary")
     table.tied = m.tie_word_embeddings and table.grad
     used = table
     if kept(c, called):
         used = t.parameter(f"{called}.modules_to_save", table.dims, o.width, True, "vocabulary")
     x = op.embedding(t, ids, used, "embedded tokens", ("b", given, narrow))
+    if shared:  # each rank looks up the rows that it has
+        x = leave(t, c, x)
     if adapted(c, called):
         x = embedded(t, c, ids, x, called, narrow)
     if o.input_leaf and m.embedding_scaling != "buffer":

@@ -69,9 +69,10 @@ def _grouped(t: Tape, c: Context, x: Tensor, name: str, out: Dims, wide: Dims, r
     w: Parameter = t.parameter(
         f"experts.{name}.weight", ("X", *out, *wide), o.width, o.base_trained, "expert", inputs=len(wide)
     )
-    kept, used = x, x
+    kept: tuple[Tensor, ...] = (x,)
+    used = x
     if o.fp8:
         used, kept = quantised(t, c, x)
         weight_copies(t, c, w)
     y = t.tensor(name, (*rows, *out), o.width, x.grad or w.grad)
-    return t.record("grouped_gemm", (used, w), y, (kept, w), ((x, NEW),) if x.grad else ())
+    return t.record("grouped_gemm", (used, w), y, (*kept, w), ((x, NEW),) if x.grad else ())

@@ -35,7 +35,8 @@ def column(
     if bias:
         t.parameter(f"{called}.bias", out, o.width, o.base_trained, cut)
     grad = x.grad or w.grad
-    kept, used = x, x
+    kept: tuple[Tensor, ...] = (x,)
+    used = x
     if o.fp8 and cut != "vocabulary":
         used, kept = quantised(t, c, x)
         weight_copies(t, c, w)
@@ -48,7 +49,7 @@ def column(
         whole, monomial = t.sizes.of((*rows, *wide))
         again = ((gathered.width + HALF) * whole, monomial)  # gathered again; the gradient of all tokens
     y = t.tensor(name, (*rows, *out), o.width, grad)
-    t.record("mm", (used, w), y, (kept, w) if grad else (), _back(x), None, again)
+    t.record("mm", (used, w), y, (*kept, w) if grad else (), _back(x), None, again)
     return y
 
 
@@ -57,12 +58,13 @@ def alone(t: Tape, c: Context, x: Tensor, role: str, name: str, out: Dims, wide:
     o = c.options
     called = c.names.get(role, role)
     w = t.parameter(f"{called}.weight", (*out, *wide), o.width, o.base_trained, role=role, inputs=len(wide))
-    kept, used = x, x
+    kept: tuple[Tensor, ...] = (x,)
+    used = x
     if o.fp8:
         used, kept = quantised(t, c, x)
         weight_copies(t, c, w)
     y = t.tensor(name, (*x.dims[: len(x.dims) - len(wide)], *out), o.width, x.grad or w.grad)
-    return t.record("mm", (used, w), y, (kept, w), _back(x))
+    return t.record("mm", (used, w), y, (*kept, w), _back(x))
 
 
 def row(
@@ -84,12 +86,13 @@ def row(
     )
     if bias:
         t.parameter(f"{called}.bias", out, o.width, o.base_trained)
-    kept, used = x, x
+    kept: tuple[Tensor, ...] = (x,)
+    used = x
     if o.fp8:
         used, kept = quantised(t, c, x)
         weight_copies(t, c, w)
     y = t.tensor(name, (*x.dims[: len(x.dims) - len(wide)], *out), o.width, x.grad or w.grad)
-    t.record("mm", (used, w), y, (kept, w), _back(x))
+    t.record("mm", (used, w), y, (*kept, w), _back(x))
     return leave(t, c, y)
 
 
