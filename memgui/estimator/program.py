@@ -234,6 +234,7 @@ class Program:
                         pool = pools.setdefault((layer.weights, number), []) if layer.weights else None
                         block = compiled[variant] = self._block(name, write, context, x, pool, recomputed)
                         _publish(block)
+                        plan.context.bias = context.bias  # what a frozen first layer makes is for all
                     blocks.append(block)
                     x = block.tape.out
                     assert x is not None

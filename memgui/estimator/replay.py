@@ -86,6 +86,11 @@ class Replay:
         self._actions: list[Action] = []
         self._sizes: dict[Thing, int] = {}
 
+    @property
+    def holds(self) -> bool:
+        """Whether anything is alive."""
+        return any(self._slots.values())
+
     def record(self, walk: Walk[Alive], points: Iterator[Point[Alive]]) -> list[list[Action]]:
         """Play a pass; what was done, to be played again from the same beginning."""
         done: list[list[Action]] = []

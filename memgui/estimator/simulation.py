@@ -63,7 +63,7 @@ class _Simulation:
         self.replay = Replay(self.allocator, run.numbers, _streams(run, self.allocator))
         self.workspace = cublas_workspace(capability, training=False)
         self.workspaces = 0
-        self._passes: dict[bool, _Pass] = {}
+        self._passes: dict[tuple[bool, bool], _Pass] = {}
 
     def simulate(self) -> Simulated:
         run, allocator = self.run, self.allocator
@@ -97,7 +97,8 @@ class _Simulation:
     def _micro_batch(self, *, accumulate: bool) -> tuple[int, int]:
         """The peaks of its forward and its backward pass."""
         walk = self.run.counting(Counting(), accumulate=accumulate)
-        known = self._passes.get(walk.accumulate)
+        which = walk.accumulate, self.replay.holds  # what the pass before has left dies in this one
+        known = self._passes.get(which)
         self._begin(0)
         if known is None:
             forward = self.replay.record(walk, walk.forward())
@@ -116,7 +117,7 @@ class _Simulation:
         second = self.allocator.peak
         if known is None:
             after = self.replay.settle(self.run.left(walk))
-            self._passes[walk.accumulate] = _Pass(forward, backward, after)
+            self._passes[which] = _Pass(forward, backward, after)
         else:
             self.replay.play(known.after)
         return first, second

@@ -8,7 +8,7 @@ from memgui.estimator.modules.eager import eager
 from memgui.estimator.modules.heads import batched, every_head
 from memgui.estimator.modules.ranks import in_ring
 from memgui.estimator.modules.reach import FLASH_2, FLEX, Reach, converted_mask, is_masked
-from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
+from memgui.estimator.tape import ALIAS, BY_HEAD, NEW, Dims, Tape, Tensor
 
 FP32 = 4
 HALF = 2
@@ -176,6 +176,17 @@ def choose(
     return "math"
 
 
+def _masked(t: Tape, scores: Tensor, mask: Tensor) -> Tensor:
+    """The mask added in place; one that is learned gets a gradient in its own format."""
+    out = t.view(scores, "scores", scores.dims)
+    out.grad = scores.grad or mask.grad
+    back = ((scores, ALIAS),) if scores.grad else ()
+    if mask.grad:
+        back = (*back, (mask, ALIAS if mask.width == scores.width else NEW))
+    t.run("add_", (scores, mask), (out,), (), back)
+    return out
+
+
 def _math(
     t: Tape,
     c: Context,
@@ -200,7 +211,7 @@ def _math(
     out = t.tensor("scores", ("b", "a", c.queries, c.keys), FP32, q.grad or k.grad)
     scores = t.record("bmm", (q, k), out, *op.product(q, k))
     if mask is not None:
-        t.use(mask)  # added in place
+        scores = _masked(t, scores, mask)
     probabilities = op.pointwise(t, "_safe_softmax", scores, "probabilities", saves="output")
     probabilities = op.dropout(t, probabilities, o.attention_dropout)
     v = batched(t, c, v)
