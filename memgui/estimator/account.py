@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from memgui.estimator.events import Gradient, gradient_of
 from memgui.estimator.keeping import Keeping
-from memgui.estimator.layout import ALONE
+from memgui.estimator.layout import ALONE, Layout
 from memgui.estimator.lifetimes import Consumer
 from memgui.estimator.optimizers import OPTIMIZERS, Kept, Step, Trained, Weight
 from memgui.estimator.overhead import block_bytes
@@ -124,17 +124,20 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     gradients = _gradients(program, trained, keeping)
     if layout.weights_on_host or (keeping is not None and keeping.gradients_on_host):
         host, gradients = host + _bytes(gradients), ()
+    weight_bytes, weight_excess = _sizes(held)
+    gradient_bytes, gradient_excess = _sizes(gradients)
+    state_bytes, state_excess = _sizes(states.listed)
     return Account(
         weights=kept,
         buffers=buffers,
         gradients=gradients,
         states=tuple(states.listed),
-        weight_bytes=_bytes(held),
-        gradient_bytes=_bytes(gradients),
-        state_bytes=_bytes(states.listed),
-        weight_excess=_excess(held),
-        gradient_excess=_excess(gradients),
-        state_excess=_excess(states.listed),
+        weight_bytes=weight_bytes,
+        gradient_bytes=gradient_bytes,
+        state_bytes=state_bytes,
+        weight_excess=weight_excess,
+        gradient_excess=gradient_excess,
+        state_excess=state_excess,
         paged_bytes=states.paged,
         host_bytes=states.host + host,
         doubt_bytes=states.doubt,
@@ -190,15 +193,25 @@ def _gradient(program: Program, parameter: Parameter) -> Gradient | State:
     return gradient_of(parameter)
 
 
+def _sizes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> tuple[int, int]:
+    """Bytes, and what the allocator's blocks add to them."""
+    counts: dict[int, int] = {}
+    for thing, count in things:
+        size = thing.coefficient
+        counts[size] = counts.get(size, 0) + count
+    total = excess = 0
+    for size, count in counts.items():
+        total += size * count
+        excess += (block_bytes(size) - size) * count
+    return total, excess
+
+
 def _bytes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
-    return sum([thing.coefficient * count for thing, count in things])
+    return _sizes(things)[0]
 
 
 def _excess(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
-    counts: dict[int, int] = {}
-    for thing, count in things:
-        counts[thing.coefficient] = counts.get(thing.coefficient, 0) + count
-    return sum((block_bytes(size) - size) * count for size, count in counts.items())
+    return _sizes(things)[1]
 
 
 class _States:
@@ -213,7 +226,7 @@ class _States:
         self._rules: dict[tuple[object, ...], tuple[Kept, ...]] = {}
         if program is None or keeping is None:
             return
-        trained = list(trained_weights(program, keeping))
+        trained = trained_weights(program, keeping.master, keeping.layout)
         here = self._offload(trained, keeping)
         for weight, count in here:
             self._keep(weight, count, keeping)
@@ -249,7 +262,7 @@ class _States:
             if rule.wide_elsewhere and one.width < 4 and not settings.state_width:
                 self.doubt += one.bytes(weight) // one.width * (4 - one.width) * count
 
-    def _offload(self, trained: list[tuple[Weight, int]], keeping: Keeping) -> list[tuple[Weight, int]]:
+    def _offload(self, trained: Trained, keeping: Keeping) -> Trained:
         """The weights whose states stay on the device: the last ones, the share of the first has left."""
         if not keeping.offloaded:
             return trained
@@ -283,22 +296,28 @@ def _step(trained: Trained, keeping: Keeping) -> Step:
     return Step((*copies, *step.held), step.operator)
 
 
-def trained_weights(program: Program, keeping: Keeping) -> Iterable[tuple[Weight, int]]:
-    """The trained weights as the optimizer meets them, in the model's order, with how often each occurs."""
+@lru_cache(maxsize=64)
+def trained_weights(program: Program, master: int, layout: Layout) -> tuple[tuple[Weight, int], ...]:
+    """The trained weights as the optimizer meets them, in the model's order, with how often each occurs.
+
+    ``master``: bytes per number of what is updated where that is a copy, else 0.
+    """
+    found: list[tuple[Weight, int]] = []
     shapes: dict[tuple[object, ...], tuple[int, ...]] = {}
     for block, count in program.blocks():
         for parameter in block.tape.parameters:
             if parameter.grad:
-                width = gradient = keeping.master or parameter.width
-                if keeping.layout.shares_states:
-                    shape, often = shard(parameter, count, keeping.layout, program.sizes)
-                    yield Weight(parameter, shape, width, gradient, whole=False), often
+                width = gradient = master or parameter.width
+                if layout.shares_states:
+                    shape, often = shard(parameter, count, layout, program.sizes)
+                    found.append((Weight(parameter, shape, width, gradient, whole=False), often))
                     continue
                 alike = parameter.dims, parameter.cut, parameter.inputs, parameter.name[-6:]
                 known = shapes.get(alike)
                 if known is None:
                     known = shapes[alike] = shape_of(parameter, program.sizes)
-                yield Weight(parameter, known, width, gradient), count
+                found.append((Weight(parameter, known, width, gradient), count))
+    return tuple(found)
 
 
 def _state(weight: Weight, kept: Kept) -> State:

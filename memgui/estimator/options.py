@@ -195,9 +195,9 @@ def capability(text: str) -> tuple[int, int]:
     return 9, 0
 
 
-def told_apart(chip: tuple[int, int]) -> tuple[int, int]:
+def told_apart(chip: tuple[int, int], *, fp8: bool = False) -> tuple[int, int]:
     """The least chip on which kernels allocate as on this one (8.6 and 8.9 have small shared memory)."""
-    if chip >= (10, 0):
+    if chip >= (10, 0) and fp8:
         return 10, 0
     if chip in ((8, 6), (8, 9)):
         return 8, 6
@@ -257,7 +257,9 @@ def options(scenario: Scenario) -> Options:
             autocast=2 if mixed else 0,
             attention=training.attention if model.sdpa else "eager",
             backend=training.sdpa_backend,
-            capability=told_apart(capability(scenario.device.compute_capability)),
+            capability=told_apart(
+                capability(scenario.device.compute_capability), fp8=training.precision == "fp8"
+            ),
             half=half,
             masked=training.padding_mask,
             one_sequence=training.micro_batch_size == 1,

@@ -65,13 +65,18 @@ Within = Callable[[Estimate], bool]
 """Which estimates count as fitting."""
 
 
+REMEMBERED = 128
+"""So many answers are kept: each holds its run, and who asks again asks soon."""
+
+
 class Asker:
     """Asks the estimator, and keeps the answers where ``remember`` is set.
 
     Args:
         check: called before each estimate (see :data:`Check`).
         estimate: what is asked.
-        remember: whether asking again about an equal scenario gives the kept answer.
+        remember: whether asking again about an equal scenario gives the kept answer, while it is one of
+            the last :data:`REMEMBERED`.
         floor: what a scenario needs at the least, found sooner than an estimate.
     """
 
@@ -87,15 +92,17 @@ class Asker:
         self.calls = 0
         self._estimate = estimate
         self._floor = at_least if floor is None and estimate is _estimate else floor
+        self._floors: dict[Scenario, int] = {}
         self._kept: dict[Scenario, Answer] | None = {} if remember else None
 
     def __call__(self, scenario: Scenario) -> Answer:
         """The answer about ``scenario``; raises only what ``check`` does."""
         if self._kept is None:
             return self._ask(scenario)
-        kept = self._kept.get(scenario)
-        if kept is None:
-            kept = self._kept[scenario] = self._ask(scenario)
+        kept = self._kept.pop(scenario, None) or self._ask(scenario)
+        self._kept[scenario] = kept
+        if len(self._kept) > REMEMBERED:
+            del self._kept[next(iter(self._kept))]
         return kept
 
     def lacks(self, scenario: Scenario) -> int | None:
@@ -105,9 +112,12 @@ class Asker:
         """
         if self._floor is None or (self._kept is not None and scenario in self._kept):
             return None
-        if self.forbids(scenario) is not None:
-            return None
-        missing = self._floor(scenario) - scenario.device.memory_bytes
+        floor = self._floors.get(scenario)
+        if floor is None:
+            floor = 0 if self.forbids(scenario) is not None else self._floor(scenario)
+            if self._kept is not None:
+                self._floors[scenario] = floor
+        missing = floor - scenario.device.memory_bytes
         return missing if missing >= 0 else None
 
     def forbids(self, scenario: Scenario) -> Issue | None:
