@@ -148,6 +148,8 @@ class Options(NamedTuple):
     """the stretches of a layer that are computed again"""
     checkpoint_every: int = 1
     """every which layer is checkpointed"""
+    checkpoint_layers: int | None = None
+    """how many of the first layers are checkpointed, where that is not all"""
     checkpoint_offload: bool = False
     """a checkpointed layer's input waits in the computer's memory"""
     loss: str = "standard"
@@ -269,6 +271,7 @@ def options(scenario: Scenario) -> Options:
             checkpointing=training.activation_checkpointing,
             recomputed=training.recompute_modules if training.activation_checkpointing == "selective" else (),
             checkpoint_every=training.checkpoint_every,
+            checkpoint_layers=training.checkpoint_layers if training.implementation == "megatron" else None,
             checkpoint_offload=training.checkpoint_offload,
             cache=training.use_cache and training.activation_checkpointing == "none",
             attention_dropout="attention" in model.dropouts and drops(model.attention_dropout),

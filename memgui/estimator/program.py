@@ -300,11 +300,19 @@ def _thawing(
 def _checkpointed(
     runs: Iterable[tuple[layers.LayerPlan, int, bool]], options: Options
 ) -> Iterator[tuple[layers.LayerPlan, int, bool, str]]:
-    """The runs of layers, every so-manieth layer (counted from one) checkpointed apart."""
+    """The runs of layers, those apart that are checkpointed: every so-manieth one, or some first ones."""
     how = options.checkpointing if options.layerwise else "none"
-    every = options.checkpoint_every
+    every, most = options.checkpoint_every, options.checkpoint_layers
     index = 0
     for layer, count, frozen in runs:
+        if how != "none" and most is not None:
+            first = min(count, max(0, most - index))
+            index += count
+            if first:
+                yield layer, first, frozen, how
+            if count > first:
+                yield layer, count - first, frozen, "none"
+            continue
         if how == "none" or every == 1:
             yield layer, count, frozen, how
             continue

@@ -47,6 +47,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     activation_checkpointing: str = "none"
     recompute_modules: tuple[str, ...] = ("core_attn",)
     checkpoint_every: int = 1
+    checkpoint_layers: int | None = None
     checkpoint_offload: bool = False
     attention: str = "sdpa"
     sdpa_backend: str = "auto"

@@ -166,3 +166,12 @@ def test_ranks_with_fewer_tokens_keep_less() -> None:
     base = training(LATENT, implementation="megatron", precision="bf16_master", sequence_length=1024)
     alone = ledger(base).saved_total
     assert ledger(spread(base, tensor=4, sequence=True)).saved_total < alone / 3
+
+
+def test_a_block_of_layers_is_computed_again() -> None:
+    """``recompute_method`` = block: the first layers of each stage keep their inputs only."""
+    some = _step(activation_checkpointing="full", checkpoint_layers=1, gradient_accumulation_steps=2)
+    full, kept = 2 * S * B * H, _layer(_step())
+    assert ledger(some).saved_by_layer()["layers"] == (full, *[kept] * (L - 1))
+    _, last = stage_runs(spread(some, pipeline=2))[1]
+    assert [(kind.recomputed, count) for kind, count in last.program.runs] == [(True, 1), (False, 1)]

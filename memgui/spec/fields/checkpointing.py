@@ -17,6 +17,11 @@ def _layerwise(scenario: Scenario) -> bool:
     return when.detailed(scenario) and scenario.training.activation_checkpointing in layers
 
 
+def _blockwise(scenario: Scenario) -> bool:
+    training = scenario.training
+    return _layerwise(scenario) and training.implementation == "megatron" and training.checkpoint_every == 1
+
+
 CHECKPOINTING: tuple[Field, ...] = (
     Field(
         "training.activation_checkpointing",
@@ -82,6 +87,25 @@ CHECKPOINTING: tuple[Field, ...] = (
         advanced=True,
         applies=_layerwise,
         why_not=QT_TRANSLATE_NOOP("fields", "Only checkpointing of whole layers can leave layers out."),
+    ),
+    Field(
+        "training.checkpoint_layers",
+        Kind.COUNT,
+        QT_TRANSLATE_NOOP("fields", "How many layers"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Only so many layers, the first ones of each pipeline stage, are checkpointed (Megatron-LM's "
+            "recompute_method block).",
+        ),
+        section="precision",
+        unit=QT_TRANSLATE_NOOP("fields", "layers"),
+        minimum=1,
+        maximum=100_000,
+        optional=True,
+        empty_label=QT_TRANSLATE_NOOP("fields", "all"),
+        advanced=True,
+        applies=_blockwise,
+        why_not=QT_TRANSLATE_NOOP("fields", "Only Megatron-LM checkpoints some of the layers in a row."),
     ),
     Field(
         "training.checkpoint_offload",

@@ -24,6 +24,13 @@ def _training(scenario: Scenario) -> bool:
     return many(scenario) and scenario.task == "training" and scenario.method == "detailed"
 
 
+def _sequence(scenario: Scenario) -> bool:
+    if _megatron_paper(scenario):
+        return True
+    megatron = scenario.training.implementation == "megatron"
+    return _training(scenario) and megatron and scenario.parallelism.tensor > 1
+
+
 def _staged(scenario: Scenario) -> bool:
     return _megatron_paper(scenario) or (_training(scenario) and scenario.parallelism.pipeline > 1)
 
@@ -141,7 +148,11 @@ FIELDS: tuple[Field, ...] = (
             "fields", "Splits norms and residuals along the sequence inside a tensor parallel group."
         ),
         section="parallelism",
-        applies=_many_or_megatron_paper,
+        applies=_sequence,
+        why_not=QT_TRANSLATE_NOOP(
+            "fields",
+            "Only tensor parallel ranks of Megatron-LM have the choice: torchtitan's always do, others not.",
+        ),
     ),
     Field(
         "parallelism.sharding",
