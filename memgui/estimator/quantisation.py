@@ -20,7 +20,7 @@ from memgui.estimator.quantisation_gguf import Formats, Matrix, Place, mixed
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Sizes
 from memgui.spec.formats import WeightFormat, WeightScheme, number_format, weight_format, weight_scheme
-from memgui.spec.formats.schemes import AS_IN_FILE
+from memgui.spec.formats.schemes import AS_IN_FILE, LAYERS
 from memgui.spec.scenario import Scenario
 from memgui.spec.stored import read
 
@@ -34,11 +34,20 @@ def scheme_of(scenario: Scenario) -> WeightScheme | None:
     if not scheme.linear:
         return None
     parts = inference.quantised_parts
+    if parts is None and inference.engine == "transformers" and scheme.linear in PACKED_ON_LOADING:
+        return msgspec.structs.replace(scheme, parts=LINEAR_LAYERS)
     if parts is None or scheme.mix:
         return scheme
     head = scheme.linear if "lm_head" in parts else ""
     embedding = scheme.linear if "embedding" in parts else ""
     return msgspec.structs.replace(scheme, parts=parts, head=head, embedding=embedding)
+
+
+PACKED_ON_LOADING = ("llm_int8", "nf4", "nf4_dq", "fp4", "fp4_dq")
+"""Formats that bitsandbytes packs linear layers into as Transformers loads them."""
+
+LINEAR_LAYERS = tuple(part for part in LAYERS if part != "experts")
+"""Parts that are linear layers in Transformers 5, whose experts are parameters of three dimensions."""
 
 
 def matrix(parameter: Parameter, sizes: Sizes) -> Matrix | None:

@@ -24,6 +24,7 @@ from memgui.estimator.options import ADAPTERS, BASES
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.points import Point
 from memgui.estimator.program import Program
+from memgui.estimator.quantisation import LINEAR_LAYERS
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.search import highest, highest_of
@@ -48,8 +49,7 @@ def base_scheme(scenario: Scenario) -> WeightScheme | None:
         return None
     scheme = weight_scheme(training.base_format)
     head = scheme.linear if training.implementation == "litgpt" else ""  # it packs every linear layer
-    parts = tuple(part for part in scheme.parts if part != "experts")
-    return msgspec.structs.replace(scheme, base="", head=head, parts=parts)
+    return msgspec.structs.replace(scheme, base="", head=head, parts=LINEAR_LAYERS)
 
 
 class TrainingRun(Run):

@@ -22,6 +22,7 @@ from memgui.importers.hf_config import import_config
 from memgui.spec import ModelSpec, Scenario, replace
 from memgui.spec.formats import SCHEMES, WEIGHT_FORMATS, weight_scheme
 from memgui.spec.formats.schemes import AS_IN_FILE, NUMBERS, WIDE
+from tests.estimator.build import serving
 from tests.estimator.models import GPT2, LLAMA_3_1B, QWEN_3_8B
 from tests.estimator.test_estimate import evaluated
 
@@ -259,3 +260,15 @@ def test_a_base_format_that_is_not_the_one_computed_in() -> None:
     model = msgspec.structs.replace(LLAMA_3_1B, num_hidden_layers=1)
     plain, mixed = stored_bytes(model, "fp16"), stored_bytes(model, "fp16", "llama.cpp")
     assert mixed - plain == 2 * 3 * model.hidden_size
+
+
+def test_bitsandbytes_leaves_stacked_experts_as_they_are() -> None:
+    """Transformers 5 replaces linear layers; its experts are parameters of three dimensions."""
+    model = msgspec.structs.replace(CATALOG.model("Qwen3-30B-A3B").model, num_hidden_layers=2)
+    plain = serving(model, weight_format="bf16")
+    packed = serving(model, weight_format="nf4")
+    part = "experts"
+    kept = estimate(packed).component("weights").child(part).bytes
+    assert kept == estimate(plain).component("weights").child(part).bytes
+    told = replace(packed, "inference.quantised_parts", ("attention", "experts"))
+    assert estimate(told).component("weights").child(part).bytes < kept // 3
