@@ -1,14 +1,9 @@
-"""What the modules can write: what is not written yet is refused, never passed over.
-
-Whoever writes a module for a structural field takes the field's name out of :data:`UNWRITTEN`.
-"""
+"""What the modules can write: what is not written yet is refused, never passed over."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from typing import Final
-
-import msgspec
 
 from memgui.estimator.modules.eager import MASKINGS
 from memgui.estimator.modules.encoders import HEADS
@@ -26,11 +21,6 @@ from memgui.spec.formats import SCHEMES
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Parallelism, Scenario
-
-UNWRITTEN: Final[tuple[str, ...]] = ()
-"""Fields of a model that no module reads yet: only their defaults can be estimated."""
-
-_DEFAULTS: Final = {field.name: field.default for field in msgspec.structs.fields(ModelSpec)}
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "norm": tuple(NORMS),
@@ -68,10 +58,6 @@ class NotCovered(NotImplementedError):
 
 def require_covered(model: ModelSpec) -> None:
     """Raise :class:`NotCovered` where ``model`` has something that no module writes."""
-    for name in UNWRITTEN:
-        value = getattr(model, name)
-        if value != _DEFAULTS[name]:
-            raise NotCovered(_not_yet(f"model.{name}", value))
     for name, known in {**_CHOICES, **_SHAPES[_shape(model)]}.items():
         if getattr(model, name) not in known:
             raise NotCovered(_not_yet(f"model.{name}", getattr(model, name)))

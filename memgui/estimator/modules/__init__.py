@@ -21,8 +21,8 @@ To add a family
        ``derivatives.yaml`` saves for it, which gradients are new (``NEW``), passed on (``ALIAS``)
        or computed wider and cast (``PROMOTED``), and what it holds for a moment (``extra``,
        ``back_extra``).
-    5. Take the field's name out of ``coverage.UNWRITTEN``.
-    6. A letter that is missing in a shape: ``symbols.MODEL`` (known with the model) or
+    5. A value that only some descriptions have: list it where ``coverage`` knows the choices.
+    6. A letter that is missing in a shape: ``dimensions.MODEL`` (known with the model) or
        ``symbols.TRAINING`` and ``INFERENCE`` (open: follows from batch or length).
 
 What Python refers to counts as much as what autograd saves: a tensor dies after its last use, so

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.importers.config_reader import Config
-from memgui.importers.families.encoder import bert
+from memgui.importers.families.encoder import bert, roberta
 from memgui.importers.families.experts import by_sigmoids, first_dense, glm4_moe, granitemoe, olmoe, qwen3_moe
 from memgui.importers.families.gpt import BIASES, gpt2, gptj, opt, with_layer_norm
 from memgui.importers.families.latent import deepseek_v3, latent_attention
@@ -190,7 +190,8 @@ def persimmon(c: Config) -> Fields:
 @family("ernie", "megatron-bert", "data2vec-text", "ibert", "xlm-roberta-xl", "roberta-prelayernorm")
 def another_bert(c: Config) -> Fields:
     """BERT; the later three have norms before each half and one behind the last layer."""
-    fields = bert(c)
+    padded = ("data2vec-text", "roberta-prelayernorm", "xlm-roberta-xl", "ibert")
+    fields = (roberta if c.model_type in padded else bert)(c)
     if c.model_type in ("roberta-prelayernorm", "xlm-roberta-xl", "megatron-bert"):
         fields |= {
             "norm_placement": "pre",
