@@ -13,6 +13,7 @@ from memgui.estimator.state import State
 from memgui.estimator.tape import Parameter
 from memgui.estimator.training_ranks import stage_runs
 from memgui.spec import Scenario
+from tests.estimator import families
 from tests.estimator.build import spread, training
 from tests.estimator.models import LLAMA_2_7B, llama
 from tests.estimator.test_estimate import evaluated
@@ -114,3 +115,12 @@ def test_context_parallel_ranks_keep_their_tokens(context: int) -> None:
     whole = ledger(_step()).saved_total
     shared = ledger(spread(_step(), context=context)).saved_total
     assert shared == pytest.approx(whole / context, rel=0.01)
+
+
+def test_stages_of_hybrids_hold_the_model_once() -> None:
+    """Layers of any kind go to stages; heads are shared of attention only."""
+    model = families.model(families.read("recurrent"), "jamba-v0.1")
+    base = training(model, precision="bf16", sequence_length=256, gradient_accumulation_steps=2)
+    two = spread(base, pipeline=2)
+    assert sum(_weights(two)) == sum(_weights(base))
+    assert estimate(spread(base, tensor=2)).verdict.kind == "unknown"
