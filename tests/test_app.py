@@ -48,6 +48,8 @@ def test_the_start_loads_nothing_that_can_wait() -> None:
         "memgui.document.pins",
         "memgui.estimator.engines.vllm",
         "memgui.estimator.methods",
+        "memgui.estimator.modules.litgpt",
+        "memgui.estimator.modules.mamba2",
         "memgui.importers",
         "memgui.gui.compare",
         "memgui.gui.help",

@@ -10,7 +10,6 @@ from collections.abc import Callable, Container, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from memgui.estimator.modules import litgpt, megatron, torchtitan, torchtune, unsloth
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import LayerPlan, Writer
 from memgui.estimator.modules.reach import FLASH_2, FLEX
@@ -31,11 +30,12 @@ class Implementation(NamedTuple):
 
     ``choices`` are the values of fields of a training step that it is written for, ``model`` those of a
     model's fields (of each element, where a field is a tuple); others are free.  ``version`` is what the
-    figures hold for, ``shares`` which degrees of parallelism beside data the code has.
+    figures hold for, ``shares`` which degrees of parallelism beside data the code has.  A library's code
+    is loaded when something first runs it.
     """
 
     version: str
-    code: Code | None
+    code: Callable[[], Code] | None
     choices: Mapping[str, Container[object]]
     model: Mapping[str, Container[object]] = MappingProxyType({})
     shares: tuple[str, ...] = ()
@@ -48,6 +48,36 @@ class Implementation(NamedTuple):
             if any(one not in allowed for one in values):
                 return name
         return ""
+
+
+def _litgpt() -> Code:
+    from memgui.estimator.modules.litgpt import plans, stem, tail
+
+    return Code(stem, plans, tail)
+
+
+def _megatron() -> Code:
+    from memgui.estimator.modules.megatron import plans, stem, tail
+
+    return Code(stem, plans, tail)
+
+
+def _torchtitan() -> Code:
+    from memgui.estimator.modules.torchtitan import plans, stem, tail
+
+    return Code(stem, plans, tail)
+
+
+def _torchtune() -> Code:
+    from memgui.estimator.modules.torchtune import plans, stem, tail
+
+    return Code(stem, plans, tail)
+
+
+def _unsloth() -> Code:
+    from memgui.estimator.modules.unsloth import plans, stem, tail
+
+    return Code(stem, plans, tail)
 
 
 _PLAIN_DECODER: Mapping[str, Container[object]] = {
@@ -125,7 +155,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     ),
     "unsloth": Implementation(
         "Unsloth of October 2026, PyTorch 2.13",
-        Code(unsloth.stem, unsloth.plans, unsloth.tail),
+        _unsloth,
         {
             "method": ("lora",),
             "precision": ("bf16", "fp16", "bf16_mixed"),
@@ -153,7 +183,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     ),
     "litgpt": Implementation(
         "LitGPT of October 2023, bitsandbytes 0.41",
-        Code(litgpt.stem, litgpt.plans, litgpt.tail),
+        _litgpt,
         {
             "method": ("lora",),
             "attention": ("eager", "sdpa"),
@@ -170,7 +200,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     ),
     "torchtune": Implementation(
         "torchtune of November 2024, PyTorch 2.6",
-        Code(torchtune.stem, torchtune.plans, torchtune.tail),
+        _torchtune,
         {
             "method": ("full", "lora"),
             "attention": ("sdpa", FLEX),
@@ -194,7 +224,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     ),
     "megatron": Implementation(
         "Megatron-LM core 0.12, Transformer Engine 2, PyTorch 2.7",
-        Code(megatron.stem, megatron.plans, megatron.tail),
+        _megatron,
         {
             "method": ("full",),
             "attention": ("eager", "sdpa", FLASH_2),
@@ -228,7 +258,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     ),
     "torchtitan": Implementation(
         "torchtitan of 2025, PyTorch 2.7",
-        Code(torchtitan.stem, torchtitan.plans, torchtitan.tail),
+        _torchtitan,
         {
             "method": ("full",),
             "attention": ("sdpa",),

@@ -10,20 +10,11 @@ from typing import NamedTuple
 from memgui.estimator import operators as op
 from memgui.estimator.modules.attention import attention
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.delta import gated_delta_net
-from memgui.estimator.modules.disentangled import disentangled_attention
-from memgui.estimator.modules.kda import kimi_delta_attention
-from memgui.estimator.modules.latent import latent_attention
-from memgui.estimator.modules.lightning import lightning_attention
-from memgui.estimator.modules.mamba import mamba
-from memgui.estimator.modules.mamba2 import mamba2
 from memgui.estimator.modules.mlp import mlp
 from memgui.estimator.modules.moe import sparse
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.ranks import enter, leave
 from memgui.estimator.modules.reach import REACHES
-from memgui.estimator.modules.rg_lru import rg_lru
-from memgui.estimator.modules.short_conv import short_conv
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.model import ModelSpec, pattern_at
@@ -38,9 +29,14 @@ def attending(mixer: str) -> Module:
 
     def write(t: Tape, c: Context, x: Tensor) -> Tensor:
         if c.distances is not None:
+            from memgui.estimator.modules.disentangled import disentangled_attention
+
             return disentangled_attention(t, c, x)
-        module = attention if c.model.kv_lora_rank is None else latent_attention
-        return module(t, c, x, reach)
+        if c.model.kv_lora_rank is not None:
+            from memgui.estimator.modules.latent import latent_attention
+
+            return latent_attention(t, c, x, reach)
+        return attention(t, c, x, reach)
 
     return write
 
@@ -59,10 +55,55 @@ def experts(t: Tape, c: Context, x: Tensor) -> Tensor:
         return sparse(t, c, x)
 
 
+# What few models have is loaded when the first of them is written: a start need not wait for it.
+
+
+def _gated_delta_net(t: Tape, c: Context, x: Tensor) -> Tensor:
+    from memgui.estimator.modules.delta import gated_delta_net
+
+    return gated_delta_net(t, c, x)
+
+
+def _kimi_delta_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
+    from memgui.estimator.modules.kda import kimi_delta_attention
+
+    return kimi_delta_attention(t, c, x)
+
+
+def _lightning_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
+    from memgui.estimator.modules.lightning import lightning_attention
+
+    return lightning_attention(t, c, x)
+
+
+def _mamba(t: Tape, c: Context, x: Tensor) -> Tensor:
+    from memgui.estimator.modules.mamba import mamba
+
+    return mamba(t, c, x)
+
+
+def _mamba2(t: Tape, c: Context, x: Tensor) -> Tensor:
+    from memgui.estimator.modules.mamba2 import mamba2
+
+    return mamba2(t, c, x)
+
+
+def _rg_lru(t: Tape, c: Context, x: Tensor) -> Tensor:
+    from memgui.estimator.modules.rg_lru import rg_lru
+
+    return rg_lru(t, c, x)
+
+
+def _short_conv(t: Tape, c: Context, x: Tensor) -> Tensor:
+    from memgui.estimator.modules.short_conv import short_conv
+
+    return short_conv(t, c, x)
+
+
 def _side_by_side(t: Tape, c: Context, x: Tensor) -> Tensor:
     """Falcon-H1: Mamba-2 and attention of the same input, summed."""
     scaled = c.model.mup_scaling
-    scanned = mamba2(t, c, x)
+    scanned = _mamba2(t, c, x)
     scanned = op.scale(t, scanned) if scaled else scanned
     seen = op.scale(t, x) if scaled else x
     attended = attention(t, c, seen)
@@ -94,13 +135,13 @@ MIXERS: dict[str, tuple[str, Module]] = {
         QT_TRANSLATE_NOOP("estimator", "attention without positions"),
         attending("unrotated_attention"),
     ),
-    "mamba": ("Mamba", mamba),
-    "mamba2": ("Mamba-2", mamba2),
-    "gated_delta_net": (QT_TRANSLATE_NOOP("estimator", "gated delta net"), gated_delta_net),
-    "kda": (QT_TRANSLATE_NOOP("estimator", "Kimi delta attention"), kimi_delta_attention),
-    "lightning_attention": (QT_TRANSLATE_NOOP("estimator", "lightning attention"), lightning_attention),
-    "rg_lru": (QT_TRANSLATE_NOOP("estimator", "gated linear recurrence"), rg_lru),
-    "short_conv": (QT_TRANSLATE_NOOP("estimator", "short convolution"), short_conv),
+    "mamba": ("Mamba", _mamba),
+    "mamba2": ("Mamba-2", _mamba2),
+    "gated_delta_net": (QT_TRANSLATE_NOOP("estimator", "gated delta net"), _gated_delta_net),
+    "kda": (QT_TRANSLATE_NOOP("estimator", "Kimi delta attention"), _kimi_delta_attention),
+    "lightning_attention": (QT_TRANSLATE_NOOP("estimator", "lightning attention"), _lightning_attention),
+    "rg_lru": (QT_TRANSLATE_NOOP("estimator", "gated linear recurrence"), _rg_lru),
+    "short_conv": (QT_TRANSLATE_NOOP("estimator", "short convolution"), _short_conv),
     "attention_mamba2": (QT_TRANSLATE_NOOP("estimator", "attention beside Mamba-2"), _side_by_side),
 }
 """What may stand in ``layer_types``: its label and the module that writes it."""

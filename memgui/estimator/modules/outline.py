@@ -45,8 +45,9 @@ class Outline(NamedTuple):
 def outline(c: Context) -> Outline:
     """The outline of the context's model."""
     m = c.model
-    code = IMPLEMENTATIONS[c.options.implementation].code
-    if code is not None:
+    load = IMPLEMENTATIONS[c.options.implementation].code
+    if load is not None:
+        code = load()
         return Outline([StackPlan("layers", "stem", code.stem, c, code.plans(c))], code.tail)
     if m.num_encoder_layers:
         return _two_stacks(c)
