@@ -234,6 +234,14 @@ def clone(t: Tape, x: Tensor, name: str = "", dims: Dims = (), layout: int = BY_
     return t.record("clone", (x,), out, (), ((x, ALIAS if out.coefficient == x.coefficient else NEW),))
 
 
+def reshaped(t: Tape, x: Tensor, name: str, dims: Dims) -> Tensor:
+    """``x`` in another shape: no copy, and its gradient is the same storage."""
+    out = t.view(x, name, dims)
+    out.loss = x.loss
+    t.run("view", (x,), (out,), (), ((x, ALIAS),) if x.grad else ())
+    return out
+
+
 def piece(t: Tape, x: Tensor, name: str, dims: Dims) -> Tensor:
     """``x[..., a:b]``: no copy; its backward is a full tensor of zeros around the gradient."""
     part = t.view(x, name, dims)

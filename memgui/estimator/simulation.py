@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from memgui.estimator.allocator import Allocator, Block, Stream
-from memgui.estimator.events import Gradient, Thing
+from memgui.estimator.events import Gradient, Thing, gradient_of
 from memgui.estimator.loading import base_of, load
 from memgui.estimator.overhead import cublas_workspace
 from memgui.estimator.replay import Action, Counting, Replay
@@ -63,6 +63,9 @@ class _Simulation:
         self.replay = Replay(self.allocator, run.numbers, _streams(run, self.allocator))
         self.workspace = cublas_workspace(capability, training=False)
         self.workspaces = 0
+        weights = run.program.beside.tape.parameters
+        self.beside = [(gradient_of(weight), 1) for weight in weights if weight.grad]
+        """gradients of weights whose operators are not written"""
         self._passes: dict[tuple[bool, bool], _Pass] = {}
 
     def simulate(self) -> Simulated:
@@ -83,6 +86,8 @@ class _Simulation:
             there = run.gradients_before(steady=step > 0)
             forward, backward = self._micro_batch(accumulate=there)
             gradients += self.replay.gradients()
+            if not there and run.account.consumer is None:
+                gradients += self._take_all(self.beside)
             if run.accumulates:
                 further = self._micro_batch(accumulate=True)
                 forward, backward = max(forward, further[0]), max(backward, further[1])

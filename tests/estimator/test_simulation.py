@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from memgui.catalog import Catalog
-from memgui.estimator import estimate
+from memgui.estimator import estimate, ledger
 from memgui.estimator.allocator import Allocator
+from memgui.estimator.overhead import cublas_workspace
 from memgui.estimator.settled import settled, simulation
 from memgui.estimator.simulation import Simulated
 from memgui.spec import Scenario, replace
@@ -214,3 +215,33 @@ def test_what_no_model_is_as_deep_as_is_not_played() -> None:
     quick = estimate(found)
     assert settled(quick) is quick
     assert simulation(found) is None
+
+
+# -- what it shows of the walk ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tokens", [1000, 1024])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpt2",
+        "google-t5/t5-base",
+        "microsoft/deberta-v3-base",
+        "AntonV/mamba2-780m-hf",
+        "tiiuae/Falcon-H1-0.5B-Instruct",
+        "Qwen/Qwen3-Next-80B-A3B-Instruct",
+        "Qwen3.5-27B-Text",
+        "moonshotai/Kimi-Linear-48B-A3B-Instruct",
+        "google/gemma-4-E2B-it",
+    ],
+)
+def test_every_trained_weight_has_its_gradient(name: str, tokens: int) -> None:
+    """Also where a recurrence's last chunk is full."""
+    found = Scenario(model=CATALOG.model(name).model)
+    found = replace(found, "training.sequence_length", tokens)
+    found = replace(found, "training.activation_checkpointing", "full")
+    step = ledger(found).steps[1]
+    counters = simulate(found)
+    least = step.start + step.grad_bytes + cublas_workspace((9, 0), training=True)
+    assert counters.optimizer >= least
+    assert counters.optimizer == pytest.approx(least, rel=0.06)  # rests of blocks of 1 to 10 MiB

@@ -145,10 +145,8 @@ def _chunks(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, 
     t.use(v, beta, decay, v_beta, k_beta, mask, total, within, system, near, from_start, new_v, new_k)
     t.use(decayed_q, decayed_k, across)
     values: Dims = (*c.rows, "gv", "cv")
-    cut = t.view(out, "attended", values)
-    if not c.options.whole_chunks:
-        t.run("slice", (out,), (cut,), (), ((out, NEW),) if out.grad else ())
-    return op.cast(t, cut, width)
+    shaped = op.reshaped if c.options.whole_chunks else op.piece
+    return op.cast(t, shaped(t, out, "attended", values), width)
 
 
 def _between(t: Tape, total: Tensor, mask: Tensor) -> Tensor:

@@ -123,9 +123,8 @@ def _chunks(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, 
     new_k = op.matmul(t, solved, from_start, "new keys", KEYS)
     out = _scan(t, c, q, k, new_v, new_k, total, within)
     t.use(beta, decay, v_beta, k_beta, mask, strict, within, solved, new_k)
-    cut = t.view(out, "attended", (*c.rows, "gv", "cv"))
-    if not c.options.whole_chunks:
-        t.run("slice", (out,), (cut,), (), ((out, NEW),) if out.grad else ())
+    shaped = op.reshaped if c.options.whole_chunks else op.piece
+    cut = shaped(t, out, "attended", (*c.rows, "gv", "cv"))
     return op.cast(t, op.clone(t, cut), width)
 
 

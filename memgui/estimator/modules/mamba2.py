@@ -139,7 +139,8 @@ def _chunks(
     t.use(step, handed, from_start, far, far_decayed)
     y = op.add(t, y, kept, "scanned")
     t.use(kept)
-    return t.view(y, y.name, (*c.rows, "D")) if o.whole_chunks else piece(t, y, y.name, (*c.rows, "D"))
+    shaped = op.reshaped if o.whole_chunks else piece
+    return shaped(t, y, y.name, (*c.rows, "D"))
 
 
 def _every_head(t: Tape, c: Context, x: Tensor) -> Tensor:
