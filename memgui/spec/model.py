@@ -69,6 +69,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mlp_bias: bool = False
     bias_added: bool = False
     lm_head_bias: bool = False
+    head_transform: bool = True
     embedding_size: int | None = None
     embedding_norm: bool = False
     embedding_scaling: str = "none"

@@ -179,7 +179,9 @@ def _encoder(m: ModelSpec, parts: Parts) -> None:
 def _head(m: ModelSpec, parts: Parts) -> None:
     h, width = m.hidden_size, m.embedding_size or m.hidden_size
     own = 0 if m.tie_word_embeddings else m.vocab_size * width
-    if m.head == "masked":
+    if m.head == "masked" and not m.head_transform:
+        parts["lm_head"] += 0 if m.tie_word_embeddings else m.vocab_size * m.hidden_size
+    elif m.head == "masked":
         parts["lm_head"] += h * width + width * m.mlp_bias + _norm(m, width) + own
         parts["lm_head"] += m.vocab_size * m.lm_head_bias
     elif m.head == "image":

@@ -46,7 +46,7 @@ def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
         t.part = "embedding"
     hidden_tokens(t, c, x.width)
     if m.position_embedding == "rope":
-        tables(t, c, x.width, given=False)
+        tables(t, c, x.width, given=not m.head_transform)  # EuroBERT's model is Llama's own
     return x
 
 
@@ -144,19 +144,21 @@ def _first_token(t: Tape, x: Tensor) -> Tensor:
 
 
 def masked_head(t: Tape, c: Context, x: Tensor) -> Tensor:
-    """A linear layer, activation and norm, then the tied table and a bias."""
+    """A linear layer, activation and norm (where the head has them), then the table and a bias."""
     m, o = c.model, c.options
     narrow: Dims = ("e",) if m.embedding_size else ("h",)
-    y = projection(t, c, x, "head.transform", "transformed", narrow, ("h",), bias=m.mlp_bias)
-    y = ACTIVATIONS[m.hidden_act](t, y)
-    y = norm(t, c, y, "transform.LayerNorm", part="lm_head")
+    y = x
+    if m.head_transform:
+        y = projection(t, c, x, "head.transform", "transformed", narrow, ("h",), bias=m.mlp_bias)
+        y = ACTIVATIONS[m.hidden_act](t, y)
+        y = norm(t, c, y, "transform.LayerNorm", part="lm_head")
     assert c.table is not None
     w = c.table if m.tie_word_embeddings else head_weight(t, c, "decoder.weight", c.table.dims)
     shift = None
     if m.lm_head_bias:
         shift = t.parameter("decoder.bias", ("V",), o.width, w.grad, "vocabulary")
     t.loss = True
-    logits = op.linear(t, y, w, shift, "logits", (*c.rows, "V"), "addmm")
+    logits = op.linear(t, y, w, shift, "logits", (*c.rows, "V"), "mm" if shift is None else "addmm")
     return cross_entropy(t, c, logits, c.rows)
 
 

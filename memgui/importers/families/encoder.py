@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memgui.files.strict_json import shown
 from memgui.importers.config_reader import Config
+from memgui.importers.families.llama import llama
 from memgui.importers.families.parts import (
     activation,
     dimensions,
@@ -81,6 +82,19 @@ def bert(c: Config) -> Fields:
         **found,
         "embedding_size": width if width != hidden else None,
         "embedding_dropout": found["hidden_dropout"],
+    }
+
+
+@family("eurobert")
+def eurobert(c: Config) -> Fields:
+    """Llama that sees what comes after, with nothing but the table on top."""
+    return {
+        **llama(c),
+        **head(c, "masked"),
+        "is_decoder": False,
+        "head_transform": False,
+        "lm_head_bias": c.flag("mlp_bias", default=False),
+        "loss_in_fp32": True,
     }
 
 

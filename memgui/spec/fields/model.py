@@ -266,6 +266,11 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "The feed-forward projections have a bias."),
     ),
     flag(
+        "head_transform",
+        QT_TRANSLATE_NOOP("fields", "Head transform"),
+        QT_TRANSLATE_NOOP("fields", "A masked head has a layer, an activation and a norm before the table."),
+    ),
+    flag(
         "lm_head_bias",
         QT_TRANSLATE_NOOP("fields", "Head bias"),
         QT_TRANSLATE_NOOP("fields", "The output head has a bias."),
