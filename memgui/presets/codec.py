@@ -36,6 +36,8 @@ MAX_NOTES: Final = 100_000
 MAX_MANY: Final = 1000
 """Most presets in one file."""
 MAX_MANY_BYTES: Final = 16 * 2**20
+MAX_MANY_VALUES: Final = 400_000
+"""A thousand presets have some 300,000."""
 
 _KNOWN: Final = ("format", "schema", "app", "kind", "name", "notes", "saved", REPORT)
 
@@ -132,7 +134,7 @@ def decode(data: bytes, name: str, steps: Sequence[Step] = STEPS) -> Decoded:
 def decode_many(data: bytes, name: str, steps: Sequence[Step] = STEPS) -> tuple[Decoded | FileFault, ...]:
     """The presets in the file ``data``, one or several; a fault in the place of each that is none."""
     require_limit(name, len(data), MAX_MANY_BYTES)
-    envelope = parse_object(data, name, MAX_VALUES * 16)
+    envelope = parse_object(data, name, MAX_MANY_VALUES)
     if envelope.get("format") != FORMAT_MANY:
         require_limit(name, len(data), MAX_BYTES)
         return (_decode(envelope, name, steps),)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -377,3 +378,21 @@ def test_texts_that_break_their_line_are_written_out_and_told() -> None:
     assert decoded.preset.content.device.name == "\\x1b[31mred"
     assert {issue.paths for issue in decoded.issues} == {("model.name",), ("device.name",)}
     assert all("were written out" in issue.text and issue.text.isprintable() for issue in decoded.issues)
+
+
+@pytest.mark.parametrize("item", [b'{"a":{}}', b'{"abcdefghij%d":1}', b"[[]]", b'"%d"'])
+def test_a_collection_of_much_of_nothing_takes_no_room(item: bytes) -> None:
+    items = b",".join(item % number if b"%" in item else item for number in range(390_000))
+    data = b'{"format":"memgui.presets","schema":1,"presets":[%s]}' % items
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFault, match="x "):
+            decode_many(data, "x ")
+        assert tracemalloc.get_traced_memory()[1] < 64 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_thousand_presets_go_into_one_file() -> None:
+    many = [Preset(name=f"{number}", content=SCENARIO) for number in range(1_000)]
+    assert len(decode_many(encode_many(many), "many")) == 1_000
