@@ -236,9 +236,8 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "precision": ("fp32", "bf16_master", "fp16_master", "fp8"),
         },
         {
-            **_PLAIN_DECODER,
+            **{name: known for name, known in _PLAIN_DECODER.items() if name != "kv_lora_rank"},
             "qk_norm": ("none", "head"),
-            "kv_lora_rank": (None, *range(1, 65_537)),
             "position_embedding": ("rope", "learned", "none"),
             "num_experts": range(1_000_000),
             "moe_latent_size": (0,),
