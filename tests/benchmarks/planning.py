@@ -20,30 +20,36 @@ from memgui.spec import Scenario, replace
 LENGTH = "training.sequence_length"
 BATCH = "training.micro_batch_size"
 ROUNDS = 5
+FEW = 3
+"""Of what takes longest."""
 
 
 def planning(catalog: Catalog, rounds: int = ROUNDS) -> dict[str, float]:
     """Medians in milliseconds, each of the slowest of its set-ups.
 
     ``sweep_ms`` is 200 points, ``heat_map_ms`` 40 × 40 cells, ``ways_ms`` all single changes and,
-    where none is enough, their pairs (``ways_calls`` estimates), ``solve_ms`` one largest value.
+    where none is enough, their pairs (``ways_calls`` estimates; of DeepSeek-V3 ``ways_deepseek_ms``),
+    ``solve_ms`` one largest value.
     """
     base = catalog.first_scenario()
     devices = of_a_sort(catalog.devices, base)
     lengths = spread(LENGTH, 256, 16_384, 200, Scale.LOG)
     across = spread(LENGTH, 256, 16_384, 40, Scale.LOG)
     pairs = [_eager(base), _large(base), replace(_large(base), "training.padding_mask", True)]
+    few = min(rounds, FEW)
     calls = 0
     slowest = 0.0
     for scenario in pairs:
         ask = Asker(remember=True)
         ways_to_fit(scenario, devices, ask)
         calls = max(calls, ask.calls)
-        slowest = max(slowest, _median(lambda one=scenario: ways_to_fit(one, devices), rounds))  # type: ignore[misc]
+        slowest = max(slowest, _median(lambda one=scenario: ways_to_fit(one, devices), few))  # type: ignore[misc]
+    experts = replace(base, "model", catalog.model("DeepSeek-V3").model)
     return {
         "sweep_ms": _median(lambda: list(points(base, LENGTH, lengths)), rounds),
-        "heat_map_ms": _median(lambda: heat_map(base, LENGTH, across, BATCH, range(1, 41)), rounds),
+        "heat_map_ms": _median(lambda: heat_map(base, LENGTH, across, BATCH, range(1, 41)), few),
         "ways_ms": slowest,
+        "ways_deepseek_ms": _median(lambda: ways_to_fit(experts, devices), few),
         "ways_calls": calls,
         "solve_ms": _median(lambda: solve(base, LENGTH), rounds),
         "ladder_ms": _median(lambda: climbed(replace(base, "task", "inference")), rounds),
