@@ -57,7 +57,7 @@ class TrainingRun(Run):
 
     ``whole``: what kernels allocate themselves counts, as in the allocator's own counter.  ``held`` is
     the program of all that the rank has, where ``program`` is a chunk of it; ``waiting`` micro batches
-    are in the rank beside the one that runs.
+    are in the rank beside the one that runs, ``unused_buffers`` lie ready to receive further ones in.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class TrainingRun(Run):
         whole: bool = True,
         held: Program | None = None,
         waiting: int = 0,
+        unused_buffers: int = 0,
     ) -> None:
         self.scenario = scenario
         self.program = program
@@ -86,6 +87,9 @@ class TrainingRun(Run):
         """whether nothing lies beside what the walk and the lists of weights, gradients and states tell"""
         self.units = units_of(program, keeping) if layout.fsdp and not self.account.adds else None
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
+        if unused_buffers:
+            dims = (unused_buffers, *program.context.residual)
+            self.inputs.append(batch_input(program, "receive buffers", dims, program.options.width))
         self.values = monomial_values(scenario, program, TRAINING)
         self.numbers = Bytes(self.values, whole=whole)
         self.tensors = Contents(self.numbers)

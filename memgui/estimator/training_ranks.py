@@ -6,7 +6,7 @@ from memgui.estimator.account import account
 from memgui.estimator.layout import Layout, layout_of
 from memgui.estimator.options import options
 from memgui.estimator.program import compiled
-from memgui.estimator.split import ALL, WHOLE, places, split_of
+from memgui.estimator.split import ALL, WHOLE, Place, places, split_of
 from memgui.estimator.training import TrainingRun
 from memgui.spec.scenario import Scenario
 
@@ -40,7 +40,25 @@ def stage_runs(scenario: Scenario, *, whole: bool = True) -> list[tuple[str, Tra
         shown = held
         if place.chunk != place.stage and place.stage is not ALL:
             shown = compiled(scenario.model, chosen._replace(split=split, stage=place.chunk))
-        run = TrainingRun(scenario, shown, whole=whole, held=held, waiting=place.waiting)
+        unused = 0 if held.options.reduces_in_place else _unused_buffers(scenario, layout, place)
+        run = TrainingRun(
+            scenario, shown, whole=whole, held=held, waiting=place.waiting, unused_buffers=unused
+        )
         run.account = run.account._replace(parameters=counted)
         found.append((place.name, run))
     return found
+
+
+def _unused_buffers(scenario: Scenario, layout: Layout, place: Place) -> int:
+    """Buffers to receive in that wait for their micro batch.
+
+    PyTorch's stages make one for each micro batch and chunk before the first step: of what the stage
+    before sends, and of the gradient that the stage behind sends back
+    (torch/distributed/pipelining/stage.py, ``args_recv_info`` and ``grad_recv_info``).
+    """
+    if layout.pipeline == 1:
+        return 0
+    batches = scenario.training.gradient_accumulation_steps * layout.chunks
+    ahead = 0 if place.stage.first and layout.chunks == 1 else batches - place.waiting - 1
+    back = 0 if place.stage.last and layout.chunks == 1 else batches - 1
+    return ahead + back

@@ -124,3 +124,14 @@ def test_stages_of_hybrids_hold_the_model_once() -> None:
     two = spread(base, pipeline=2)
     assert sum(_weights(two)) == sum(_weights(base))
     assert estimate(spread(base, tensor=2)).verdict.kind == "unknown"
+
+
+def test_pytorchs_stages_make_buffers_for_every_micro_batch() -> None:
+    """One to receive in and one for the gradient that comes back, but for the ends; some hold what waits."""
+    steps, stages = 8, 4
+    one = 2 * 1024 * 512
+    few = spread(_step(gradient_accumulation_steps=steps), pipeline=stages)
+    found = [sum(run.input_sizes) for _, run in stage_runs(few)]
+    ids = [8 * 1024, 0, 0, 8 * 1024]
+    unused = [steps - 1, 2 * steps - 4, 2 * steps - 3, steps - 1]
+    assert found == [own + many * one for own, many in zip(ids, unused, strict=True)]
