@@ -140,6 +140,7 @@ def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
         parts["experts"] += m.num_experts * _mlp(m, m.moe_intermediate_size, latent, m.expert_bias)
         parts["experts"] += 2 * m.hidden_size * latent
         parts["router"] += m.num_experts * (m.hidden_size + m.router_bias)
+        parts["router"] += m.num_experts * (m.router_scoring == "softmax_clamped")
         if m.n_shared_experts:
             parts["shared_experts"] += _mlp(m, m.n_shared_experts * m.shared_expert_intermediate_size)
             parts["router"] += m.hidden_size * m.shared_expert_gate

@@ -28,9 +28,12 @@ class Routed(NamedTuple):
 def route(t: Tape, c: Context, x: Tensor) -> Routed:
     """The experts of each token."""
     before, t.part = t.part, "router"
+    autocast = t.autocast
+    if c.model.router_scoring == "softmax_clamped":  # which switches autocast off
+        t.autocast = 0
     scores = logits(t, c, x)
     routed = Routed(scores, *ROUTERS[c.model.router_scoring](t, c, scores, x.width))
-    t.part = before
+    t.part, t.autocast = before, autocast
     return routed
 
 
@@ -40,7 +43,9 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
     width = FP32 if m.router_in_fp32 else o.width
     w = t.parameter("router.weight", ("E", "h"), width, o.base_trained)
     shift = t.parameter("router.bias", ("E",), o.width, o.base_trained) if m.router_bias else None
-    if m.router_correction_bias:
+    if m.router_scoring == "softmax_clamped":
+        t.parameter("router.balance", ("E",), FP32, trainable=False)
+    elif m.router_correction_bias:
         own = FP32 if m.router_scoring == "sigmoid_own" else width
         t.buffer("e_score_correction_bias", ("E",), own)
     if m.router_in_fp32:
@@ -89,6 +94,20 @@ def softmax_first(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Probabilities of all experts in fp32, of which the highest are taken (Mixtral, Qwen, DeepSeek-V2)."""
     weights, indices = top_k(t, c, op.softmax(t, scores, FP32))
     return _weighed(t, c, weights, scores.width), indices
+
+
+def softmax_clamped(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
+    """Probabilities in fp32, chosen with a balance, divided by their sum or a least number (ERNIE 4.5)."""
+    probabilities = op.softmax(t, scores, FP32)
+    indices = t.tensor("experts of each token", (*c.rows, "T"), INT64)
+    t.run("topk", (probabilities,), (indices,), (), ())
+    weights = _gathered(t, c, probabilities, indices)
+    total = t.tensor("sum", (*weights.dims[:-1], 1), FP32, weights.grad)
+    t.record("sum", (weights,), total, (), ((weights, NEW),))
+    least = op.pointwise(t, "clamp", total, "sum", saves="input")
+    out = t.tensor("router weights", weights.dims, FP32, weights.grad)
+    t.record("div", (weights, least), out, (weights, least), ((weights, NEW), (least, NEW)))
+    return op.cast(t, out, width), indices
 
 
 def softmax_last(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
@@ -178,6 +197,7 @@ Router = Callable[[Tape, Context, Tensor, int], Chosen]
 ROUTERS: dict[str, Router] = {
     "softmax": softmax_first,
     "softmax_own": softmax_own,
+    "softmax_clamped": softmax_clamped,
     "topk_softmax": softmax_last,
     "topk_softmax_fp32": softmax_last_fp32,
     "sigmoid": sigmoid,

@@ -135,16 +135,14 @@ def ernie_moe(c: Config) -> Fields:
     fields = llama(c)
     width = c.count("moe_intermediate_size")
     plan = first_dense(c, fields["num_hidden_layers"], c.count("moe_layer_start_index", default=1))
-    number = c.count("num_experts")
-    sparse = fields["num_hidden_layers"] - plan.get("mlp_layer_types", ()).count("dense")
     return {
         **fields,
         **experts(c),
-        "other_weights": (f"router.balance:{sparse}x{number}",) if sparse and number else (),
         **shared_experts(c.count("moe_num_shared_experts", default=0), width),
         **plan,
         **by_sigmoids(c),
-        "router_scoring": "softmax",
+        "router_scoring": "softmax_clamped",
+        "router_correction_bias": False,
         "rotary_style": "pairs_upcast",
     }
 
