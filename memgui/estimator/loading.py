@@ -17,11 +17,15 @@ from memgui.estimator.account import Account, account
 from memgui.estimator.allocator import Allocator, Block
 from memgui.estimator.keeping import Keeping
 from memgui.estimator.options import ADAPTERS, BITSANDBYTES, UPCAST
+from memgui.estimator.overhead import OWN_SEGMENT, SMALL
 from memgui.estimator.program import Program
 from memgui.estimator.state import State
 from memgui.estimator.tape import Parameter
 from memgui.spec.formats import WeightScheme
 from memgui.spec.scenario import Training
+
+FEW = 4 << 30
+"""Bytes of a model up to which weights of 1 to 10 MiB are most of it."""
 
 _FULL = {"fp32": 4}
 """Bytes per number of the formats in which a model is read, where they are not two."""
@@ -51,10 +55,17 @@ def base_of(training: Training) -> Base:
 
 
 @lru_cache(maxsize=64)
-def packed_excess(program: Program, keeping: Keeping, scheme: WeightScheme | None, base: Base) -> int:
-    """What blocks add to the weights of a base that is packed while it loads."""
+def loaded_excess(program: Program, keeping: Keeping, scheme: WeightScheme | None, base: Base) -> int:
+    """What blocks add to the weights, as these come one after the other.
+
+    That is played where a base is packed while it loads, and where weights share segments: those of 1
+    to 10 MiB, most of those of small models.  All others have blocks that follow from their size.
+    """
     allocator = Allocator()
     held = account(program, keeping, scheme)
+    shared = held.weight_bytes < FEW and any(SMALL < w.coefficient < OWN_SEGMENT for w, _ in held.weights)
+    if not (base.packed or shared):
+        return held.weight_excess
     load(program, held, base, allocator)
     return allocator.allocated - held.weight_bytes
 

@@ -16,7 +16,7 @@ import msgspec
 from memgui.estimator.account import account
 from memgui.estimator.keeping import keeping_of
 from memgui.estimator.layout import layout_of
-from memgui.estimator.loading import base_of, packed_excess
+from memgui.estimator.loading import base_of, loaded_excess
 from memgui.estimator.measure import Bytes, Contents, Measure, N, Pile
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
 from memgui.estimator.optimizers import OPTIMIZERS
@@ -79,9 +79,8 @@ class TrainingRun(Run):
         self.account = account(held or program, keeping, base_scheme(scenario))
         a = self.account
         self.weight_excess = a.weight_excess
-        base = base_of(training)
-        if base.packed and held is None:
-            self.weight_excess = packed_excess(program, keeping, base_scheme(scenario), base)
+        if held is None and not layout.shares_weights:
+            self.weight_excess = loaded_excess(program, keeping, base_scheme(scenario), base_of(training))
         beside = a.buckets, a.lasting, a.running, a.returning, a.saving
         self.played = held in (None, program) and not any(heap.things for heap in beside)
         """whether nothing lies beside what the walk and the lists of weights, gradients and states tell"""
