@@ -70,13 +70,13 @@ def _of_rank(entry: Mapping[str, Any], found: Estimate, counter: Counter) -> Fig
 
 def in_its_context(entry: Mapping[str, Any], found: Estimate, got: Figure) -> Figure:
     """A process's figure beside the CUDA context that the row's source measured by itself."""
-    measured = (entry.get("extra") or {}).get("kernel_context_mib")
-    if measured is None or got.low is None or got.high is None:
+    stated = re.search(r"\((\d+) MiB measured separately\)", entry.get("ambiguities") or "")
+    if stated is None or got.low is None or got.high is None:
         return got
     training, chip = found.scenario.training, found.scenario.device.compute_capability
     known = context(capability(chip), old=training.implementation == OLD)
-    own = int(measured) * 2**20
-    return Figure(found.reserved_bytes + own, got.low - known.low + own, got.high - known.high + own)
+    own = int(stated.group(1)) * 2**20
+    return Figure(got.value - known.usual + own, got.low - known.low + own, got.high - known.high + own)
 
 
 def compared(
