@@ -36,6 +36,10 @@ No Qt, no files, no clock, no locale.  Three questions can be asked:
     - ``ledger.tensors()`` lists every parameter, saved tensor and cache tensor as
       :class:`~memgui.estimator.ledger.Entry` (name, module, part, layers, shape, bytes).
 
+``settled(estimate) -> Estimate`` (:mod:`memgui.estimator.settled`)
+    The same with a training run played on PyTorch's allocator, tensor by tensor: blocks and segments
+    as its counters show them.  It takes tens of milliseconds.
+
 Timeline moments are keyed ``load``, ``step1.start``, ``step2.forward.layer.3``,
 ``step2.after_forward``, ``step2.backward.loss``, ``step2.optimizer``, ``prefill.layer.3``,
 ``decode``, ...; :class:`~memgui.estimator.result.Moment` says what each holds.
