@@ -131,6 +131,59 @@ def paligemma(s: Source) -> list[Tower]:
     return [t]
 
 
+QWEN2_HALF = {"layers": 24, "inner": 4864, "keys": 128}
+"""Qwen 2 0.5B, which DeepSeek-OCR 2 names: layers, feed-forward width, width of all keys."""
+SAM = {"image": 1024, "patch": 16, "window": 14, "neck": 256, "narrow": 512}
+"""SAM's ViT-B as its own file has it, and the first of the two convolutions behind it."""
+LOOKS = (12, 16)
+"""Queries on a side, for a part of the image and for the whole."""
+
+
+@towers("deepseek_vl_v2")
+def deepseek_ocr_2(s: Source) -> list[Tower]:
+    """DeepSeek-OCR 2: SAM's ViT, then Qwen 2 0.5B over its patches and learned queries."""
+    c = s.config("vision_config", "")
+    if c.text("model_name", default="") != "deepencoderv2":
+        return []
+    t, sam = Tower("vision"), c.within("width").within("sam_vit_b")
+    width, layers = sam.count("width", default=768), sam.count("layers", default=12)
+    everywhere = len(sam.counts("global_attn_indexes"))
+    head, grid = width // max(sam.count("heads", default=12), 1), SAM["image"] // SAM["patch"]
+    dim = c.within("width").within("qwen2-0-5b").count("dim", default=896)
+    t.add("sam.positions", grid, grid, width)
+    t.linear("sam.patch", 3 * SAM["patch"] ** 2, width)
+    t.norm("sam.norm", width, count=2 * layers)
+    t.linear("sam.attention.qkv", width, 3 * width, count=layers)
+    t.linear("sam.attention.output", width, width, count=layers)
+    t.add("sam.distances", 2 * SAM["window"] - 1, head, count=2 * max(layers - everywhere, 0))
+    t.add("sam.distances_everywhere", 2 * grid - 1, head, count=2 * everywhere)
+    t.mlp(width, 4 * width, layers)
+    t.linear("sam.neck", width, SAM["neck"], bias=False)
+    t.linear("sam.neck_convolution", 9 * SAM["neck"], SAM["neck"], bias=False)
+    t.norm("sam.neck_norm", SAM["neck"], count=2)
+    t.linear("sam.narrowed", 9 * SAM["neck"], SAM["narrow"], bias=False)
+    t.linear("sam.widened", 9 * SAM["narrow"], dim, bias=False)
+    many = QWEN2_HALF["layers"]
+    t.linear("encoder.query", dim, dim, count=many)
+    t.linear("encoder.keys", dim, QWEN2_HALF["keys"], count=2 * many)
+    t.linear("encoder.output", dim, dim, bias=False, count=many)
+    t.mlp(dim, QWEN2_HALF["inner"], many, bias=False, gated=True)
+    t.norm("encoder.norm", dim, bias=False, count=2 * many + 1)
+    t.add("queries", sum(side**2 for side in LOOKS), dim)
+    t.linear("projector", dim, s.width)
+    t.add("view_separator", s.width)
+    return [t]
+
+
+@towers("fuyu")
+def fuyu(s: Source) -> list[Tower]:
+    """A linear layer from the colours of a patch, and nothing more."""
+    tower, c = Tower("vision"), s.outer()
+    pixels = c.count("patch_size", default=30) ** 2 * c.count("num_channels", default=3)
+    tower.linear("patch", pixels, s.width)
+    return [tower]
+
+
 @towers("llava", "llava_next", "vipllava")
 def llava(s: Source) -> list[Tower]:
     """CLIP (or another ViT that the file names) and two linear layers."""

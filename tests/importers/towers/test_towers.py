@@ -156,3 +156,32 @@ def test_what_other_weights_may_say() -> None:
     issue = next(issue for issue in validate(scenario) if issue.severity == "error")
     assert issue.paths == ("model.other_weights",)
     assert "vision:oops" in issue.text
+
+
+def test_fuyu_reads_colours_through_one_layer() -> None:
+    """Fuyu-8B by Transformers 5.24's own module: 9,408,238,592, of which 11,063,296 read patches."""
+    text = {
+        "model_type": "persimmon",
+        "hidden_size": 4096,
+        "intermediate_size": 16384,
+        "num_hidden_layers": 36,
+        "num_attention_heads": 64,
+        "vocab_size": 262144,
+    }
+    parts = count(import_config({"model_type": "fuyu", "text_config": text}).model)
+    assert parts["vision"] == 11_063_296
+    assert sum(parts.values()) == 9_408_238_592
+
+
+def test_deepseek_ocr_2_sees_through_sam_and_a_small_qwen() -> None:
+    """Transformers 5.24's own modules: 453,235,840 in the tower, 1,149,440 between it and the text."""
+    vision = {
+        "model_name": "deepencoderv2",
+        "width": {
+            "qwen2-0-5b": {"dim": 896},
+            "sam_vit_b": {"global_attn_indexes": [2, 5, 8, 11], "heads": 12, "layers": 12, "width": 768},
+        },
+    }
+    text = {**TEXT, "hidden_size": 1280, "num_attention_heads": 10}
+    found = import_config({"model_type": "deepseek_vl_v2", "language_config": text, "vision_config": vision})
+    assert count(found.model)["vision"] == 453_235_840 + 1_149_440
