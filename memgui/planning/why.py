@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memgui.estimator.coverage import NotCovered
 from memgui.estimator.ledger import ledger
 from memgui.estimator.methods import omissions
 from memgui.estimator.result import Estimate, Node, Symbol
@@ -160,9 +161,13 @@ def _tensors(estimate: Estimate, path: tuple[str, ...], node: Node) -> tuple[Par
         return ()
     part = path[1] if len(path) > 1 else None
     block = path[2] if len(path) > 2 else None
+    try:
+        entries = ledger(estimate.scenario).tensors()
+    except NotCovered:  # an engine lays tensors out its own way; the ledger has only those of modules
+        return ()
     found = [
         Part("", entry.name, entry.bytes * entry.layers, "·".join((*map(str, entry.shape), str(entry.width))))
-        for entry in ledger(estimate.scenario).tensors()
+        for entry in entries
         if entry.kind == kind and part in (None, entry.part) and block in (None, entry.block)
     ]
     return tuple(found) if sum(one.bytes for one in found) == node.bytes else ()

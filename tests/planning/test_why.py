@@ -36,6 +36,10 @@ SCENARIOS = {
     ),
     "sgd": Scenario(model=LLAMA, training=Training(optimizer="sgd")),
     "serving": Scenario(model=LLAMA, task="inference", inference=Inference(batch_size=4, prompt_tokens=6144)),
+    **{
+        engine: Scenario(model=LLAMA, task="inference", inference=Inference(engine=engine))
+        for engine in ("vllm", "sglang", "llama.cpp", "ollama", "gpt-fast")
+    },
     "gpt_article": msgspec.structs.replace(TRAINING, method="gpt_article"),
     "llama_guide": msgspec.structs.replace(TRAINING, method="llama_guide", method_variant="as_printed"),
     "megatron_paper": msgspec.structs.replace(TRAINING, method="megatron_paper"),
