@@ -12,6 +12,8 @@ PROMISED = {
     "edit_to_paint_ms_p99",
     "edit_to_paint_tabs_ms_p50",
     "edit_to_paint_tabs_ms_p99",
+    "edit_to_tab_ms_p50",
+    "edit_to_tab_ms_p99",
     "edit_to_paint_jobs_ms_p50",
     "edit_to_paint_jobs_ms_p99",
     "start_ratio",
