@@ -44,14 +44,18 @@ Thing = Tensor | Gradient | Scratch
 Pairs = tuple[tuple[int, int], ...]
 """Bytes as (coefficient, monomial) pairs."""
 
+Table = tuple[tuple[str, int, int, int], ...]
+"""What is alive, alike things together: component, coefficient, monomial, how many."""
+
 
 class Group:
     """Things that live and die together, and their bytes as (coefficient, monomial) pairs."""
 
-    __slots__ = ("pairs", "things")
+    __slots__ = ("pairs", "tables", "things")
 
     def __init__(self, things: Iterable[Thing]) -> None:
         self.things = listed = tuple(things)
+        self.tables: dict[object, Table] | None = None
         self.pairs: Pairs = ()
         if len(listed) == 1:
             self.pairs = ((listed[0].coefficient, listed[0].monomial),)
@@ -74,12 +78,13 @@ class Events:
     (:class:`Inner`) counts in ``sizes``, and is 0 in ``coefficients``.
     """
 
-    __slots__ = ("_coefficients", "_ends", "_operators", "sizes", "stop", "things")
+    __slots__ = ("_coefficients", "_ends", "_operators", "sizes", "stop", "tables", "things")
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
         self.things: list[Thing] = []
         self.stop = 0
+        self.tables: dict[object, Table] | None = None
         self._ends: list[int] = []
         self._operators: list[Op] = []
         self._coefficients: list[int] | None = None

@@ -13,7 +13,7 @@ from itertools import accumulate
 from operator import mul
 from typing import Protocol, TypeVar
 
-from memgui.estimator.events import Events, Group, Thing
+from memgui.estimator.events import Events, Group, Table, Thing
 from memgui.estimator.overhead import block_bytes
 
 Sorter = Callable[[Thing], str]
@@ -184,12 +184,34 @@ class Contents:
             components: dict[str, int] = {}
             excess = 0
             values = self.numbers.values
-            for (thing, component), count in self.parts(lot).items():
-                size = thing.coefficient * values[thing.monomial]
+            for component, coefficient, monomial, count in self._table(lot):
+                size = coefficient * values[monomial]
                 components[component] = components.get(component, 0) + size * count
                 excess += (block_bytes(size) - size) * count
             found = self._sums[lot] = components, excess
         return found
+
+    def _table(self, lot: Lot) -> Table:
+        """What a lot holds, alike things together; the same for each workload, so it is kept.
+
+        A sorter that is a method sorts alike each time.  Its owner belongs to the program that the lot's
+        source belongs to; it is kept by its number, so that neither holds the other.
+        """
+        owner = getattr(lot.sort, "__self__", None)
+        key = id(owner), getattr(lot.sort, "__name__", ""), lot.stop, self.numbers.whole
+        tables = lot.source.tables
+        table = None if tables is None else tables.get(key)
+        if table is None:
+            alike: dict[tuple[str, int, int], int] = {}
+            for (thing, component), count in self.parts(lot).items():
+                kind = component, thing.coefficient, thing.monomial
+                alike[kind] = alike.get(kind, 0) + count
+            table = tuple([(*kind, count) for kind, count in alike.items()])
+            if tables is None:
+                tables = lot.source.tables = {}
+            if owner is not None:
+                tables[key] = table
+        return table
 
     def bag(self, pile: Pile) -> Bag:
         """Every thing in ``pile``."""
