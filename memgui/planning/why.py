@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memgui.estimator.coverage import NotCovered
-from memgui.estimator.ledger import ledger
 from memgui.estimator.methods import omissions
 from memgui.estimator.result import Estimate, Node, Symbol
 from memgui.planning.concepts import concept, in_other_words
 from memgui.planning.formula import Kind, Token, operator_text, tokens_of
 from memgui.planning.served import told
+from memgui.planning.tensors import tensors
 from memgui.planning.words import Said, Words
 from memgui.spec.import_report import NO_REPORT, ImportReport
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
@@ -157,17 +156,13 @@ _KINDS = {
 def _tensors(estimate: Estimate, path: tuple[str, ...], node: Node) -> tuple[Part, ...]:
     """The tensors that a leaf stands for, over all layers; none where they do not add up to its bytes."""
     kind = _KINDS.get(path[0])
-    if kind is None or estimate.method != "detailed" or not node.bytes:
+    if kind is None or not node.bytes:
         return ()
     part = path[1] if len(path) > 1 else None
     block = path[2] if len(path) > 2 else None
-    try:
-        entries = ledger(estimate.scenario).tensors()
-    except NotCovered:  # an engine lays tensors out its own way; the ledger has only those of modules
-        return ()
     found = [
         Part("", entry.name, entry.bytes * entry.layers, "·".join((*map(str, entry.shape), str(entry.width))))
-        for entry in entries
+        for entry in tensors(estimate)
         if entry.kind == kind and part in (None, entry.part) and block in (None, entry.block)
     ]
     return tuple(found) if sum(one.bytes for one in found) == node.bytes else ()

@@ -444,6 +444,14 @@ def test_an_out_of_memory_message_is_taken_apart() -> None:
     assert any(text.startswith("Outside PyTorch lie") for text in texts)
 
 
+@pytest.mark.parametrize("engine", ["vllm", "llama.cpp"])
+def test_what_a_serving_engine_printed_is_explained(engine: str) -> None:
+    """Its tensors are in no ledger: a request that failed is told without the tensor it was for."""
+    serving = estimate(replace(replace(FIRST, "task", "inference"), "inference.engine", engine))
+    texts = [one.said.text(English()) for one in explain(only(NEW), serving)]
+    assert any("at least" in text and "77.71 GiB" in text for text in texts)
+
+
 def test_fragmentation_is_read_from_the_log() -> None:
     assert any("fragmented" in text for text in said(only(SUMMARY)))
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 
-from memgui.estimator.ledger import ledger
 from memgui.estimator.result import Estimate
 from memgui.planning.ask import Asker
 from memgui.planning.changes import Change, apply, change
@@ -19,6 +18,7 @@ from memgui.planning.ladder import length_path
 from memgui.planning.measured.beside import Beside, beside, expected_of
 from memgui.planning.measured.records import COUNTERS, Counter, Figure, Measurement
 from memgui.planning.solve import solve
+from memgui.planning.tensors import tensors
 from memgui.planning.ways.rules import Means, Proposal, choices, no_dropout
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, get
@@ -113,14 +113,8 @@ def _failed_request(measurement: Measurement, estimate: Estimate) -> Iterator[Ex
                 expected=estimate.allocated_bytes,
             )
         )
-    if estimate.method != "detailed":
-        return
     slack = wanted.step + (SEGMENT if wanted.bytes >= SEGMENT else 0)
-    near = [
-        entry
-        for entry in ledger(estimate.scenario).tensors()
-        if -wanted.step <= wanted.bytes - entry.bytes <= slack
-    ]
+    near = [entry for entry in tensors(estimate) if -wanted.step <= wanted.bytes - entry.bytes <= slack]
     if near:
         entry = min(near, key=lambda one: abs(wanted.bytes - one.bytes))
         words: dict[str, str | tuple[str, str]] = {

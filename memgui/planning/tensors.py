@@ -1,0 +1,17 @@
+"""The tensors behind an estimate, where there is a list of them."""
+
+from __future__ import annotations
+
+from memgui.estimator.coverage import NotCovered
+from memgui.estimator.ledger import Entry, ledger
+from memgui.estimator.result import Estimate
+
+
+def tensors(estimate: Estimate) -> tuple[Entry, ...]:
+    """Every tensor of the ledger; none of a serving engine, which lays them out its own way, or an article."""
+    if estimate.method != "detailed":
+        return ()
+    try:
+        return tuple(ledger(estimate.scenario).tensors())
+    except NotCovered:
+        return ()
