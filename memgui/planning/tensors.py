@@ -8,7 +8,7 @@ from memgui.estimator.result import Estimate
 
 
 def tensors(estimate: Estimate) -> tuple[Entry, ...]:
-    """Every tensor of the ledger; none of a serving engine, which lays them out its own way, or an article."""
+    """Every tensor of the ledger; none of an article, or of an engine, which lays them out its own way."""
     if estimate.method != "detailed":
         return ()
     try:
