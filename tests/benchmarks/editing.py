@@ -11,7 +11,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from memgui.document.document import Document
@@ -46,6 +46,10 @@ class Clock(QObject):
     def set_result(self, _: object) -> None:
         """The result is there; what is painted from now on shows it."""
         self.fresh = True
+
+    def arrive(self) -> None:
+        """Everything that there is to see was painted."""
+        self.painted = True
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if self.fresh and event.type() == QEvent.Type.UpdateRequest:
@@ -108,8 +112,8 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
         interior = program.interior
         assert interior is not None
         page = Clock()
-        window.installEventFilter(page)
-        interior.pages.caught_up.connect(page.set_result)
+        # What a page has to show before its answer comes is painted before a timer gets its turn.
+        interior.pages.caught_up.connect(lambda: QTimer.singleShot(0, page.arrive))
         by_tab: dict[str, list[float]] = {}
         pages: dict[str, list[float]] = {}
         for key in interior.tabs.keys:
@@ -132,7 +136,6 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
             busy.append(_one(app, document, clock, path, value))
         busy.sort()
         window.removeEventFilter(clock)
-        window.removeEventFilter(page)
         window.close()
         program.close()
         _settle(app, 0.1)
