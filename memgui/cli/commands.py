@@ -38,7 +38,7 @@ from memgui.planning.served import told
 from memgui.planning.serving import limits
 from memgui.planning.solve import solve
 from memgui.planning.words import English
-from memgui.spec import QT_TRANSLATE_NOOP, ImportReport, Issue, Message, Scenario, ScenarioError, replace
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, Scenario, ScenarioError, replace
 from memgui.spec.fields import BY_PATH
 from memgui.spec.validate import validate
 from memgui.spec.values import parse
@@ -73,10 +73,10 @@ def _estimate(arguments: Sequence[str]) -> int:
     _add_set_up(parser)
     options = parser.parse_args(arguments)
 
-    scenario, issues, assumed, report = _scenario(options.model, options.preset, options.sets, Catalog())
+    scenario, issues, assumed = _scenario(options.model, options.preset, options.sets, Catalog())
     found = estimate(scenario)
     if options.form == "json":
-        _print(json.dumps(estimate_object(found, issues, assumed, report), indent=2))
+        _print(json.dumps(estimate_object(found, issues, assumed), indent=2))
     elif options.form == "markdown":
         _print(as_markdown(found, issues, assumed))
     elif options.form == "csv":
@@ -107,7 +107,7 @@ def _solve(arguments: Sequence[str]) -> int:
     _add_set_up(parser)
     options = parser.parse_args(arguments)
     path = _known(options.path, "--for", options.path)
-    scenario, issues, assumed, _ = _scenario(options.model, options.preset, options.sets, Catalog())
+    scenario, issues, assumed = _scenario(options.model, options.preset, options.sets, Catalog())
     solution = solve(scenario, path)
     if solution.largest is None and solution.next is None:
         raise WrongInput(f"{path}: {solution.issue.text if solution.issue else 'no value is allowed'}")
@@ -203,8 +203,8 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 
 def _scenario(
     model: str | None, preset: str | None, sets: Sequence[str], catalog: Catalog
-) -> tuple[Scenario, tuple[Issue, ...], tuple[Message, ...], ImportReport]:
-    """The scenario that the options describe, what is unusual in it, what was assumed, the model's report."""
+) -> tuple[Scenario, tuple[Issue, ...], tuple[Message, ...]]:
+    """The scenario that the options describe, what is unusual in it, what was assumed and ignored."""
     if model is None and preset is None:
         raise WrongInput("a set-up is needed: --model PATH|NAME or --preset PATH")
     base = _opened("--preset", preset, catalog) if preset is not None else Opened(catalog.first_scenario())
@@ -223,7 +223,7 @@ def _scenario(
     if wrong is not None:
         raise ScenarioError(wrong)
     issues = (*base.issues, *issues, *_without_effect(scenario, given))
-    return scenario, issues, assumed, subject.report
+    return scenario, issues, assumed
 
 
 def _opened(option: str, text: str, catalog: Catalog) -> Opened:

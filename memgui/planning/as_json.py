@@ -8,7 +8,6 @@ from typing import Any
 from memgui.estimator.result import Estimate, Moment, Node
 from memgui.planning.solve import Solution
 from memgui.spec.fields import FIELDS, Field
-from memgui.spec.import_report import NO_REPORT, ImportReport
 from memgui.spec.messages import Issue, Message
 from memgui.spec.scenario import Scenario, get, to_builtins
 
@@ -17,15 +16,13 @@ def estimate_object(
     estimate: Estimate,
     issues: Sequence[Issue] = (),
     assumptions: Iterable[Message] = (),
-    report: ImportReport = NO_REPORT,
 ) -> dict[str, Any]:
     """The whole answer as plain dicts, lists, numbers and strings; sizes are bytes.
 
     Args:
         estimate: the answer.
         issues: what was found before the estimate was made (validation), errors first.
-        assumptions: what was assumed before it (by an importer).
-        report: what became of the file that the model was read from.
+        assumptions: what was assumed before it and ignored (by an importer).
     """
     counted = estimate.parameters
     found = [*issues, *(issue for issue in estimate.issues if issue not in issues)]
@@ -58,7 +55,6 @@ def estimate_object(
         },
         "issues": [issue_object(issue) for issue in found],
         "assumptions": [message.text for message in (*assumptions, *estimate.assumptions)],
-        "import_report": report.to_object() if report else None,
     }
 
 

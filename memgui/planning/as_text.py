@@ -21,6 +21,17 @@ def gib(size: int) -> str:
     return f"{'-' if size < 0 else ''}{hundredths // 100:,}.{hundredths % 100:02d} GiB"
 
 
+def size_text(size: int) -> str:
+    """``size`` bytes in GiB with two decimals; under a tenth of one in MiB, KiB or bytes."""
+    if size * 10 >= GIB or size == 0:
+        return gib(size)
+    for unit, name in ((2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit:
+            tenths = (20 * size + unit) // (2 * unit)
+            return f"{tenths // 10}.{tenths % 10} {name}"
+    return f"{size:,} bytes"
+
+
 def as_lines(estimate: Estimate) -> str:
     """The verdict and the eight components, for a terminal."""
     if estimate.verdict.kind == "unknown":
@@ -109,7 +120,7 @@ def _at(name: str, value: int | None, estimate: Estimate | None) -> str:
     if value is None or estimate is None:
         return f"{name}: none"
     verdict = estimate.verdict
-    gap = f"{gib(abs(verdict.headroom_bytes))} {'spare' if verdict.headroom_bytes >= 0 else 'lacking'}"
+    gap = f"{size_text(abs(verdict.headroom_bytes))} {'spare' if verdict.headroom_bytes >= 0 else 'lacking'}"
     need = (
         f"needs {gib(estimate.peak_bytes)} ({estimate.peak_bytes:,} bytes) of {gib(verdict.capacity_bytes)}"
     )

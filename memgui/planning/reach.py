@@ -18,14 +18,16 @@ from memgui.spec.fields import BY_PATH
 class Furthest:
     """The largest value of a field that fits, and what it needs.
 
-    ``next`` is the value after it, which does not fit; ``None`` where something else is the end:
-    ``is_model_limit`` says that it is the longest sequence the model was made for.
+    ``next`` is the value after it, which needs too much; ``None`` where something else is the end:
+    ``is_model_limit`` says that it is the longest sequence the model was made for.  ``may_fit`` says
+    that the likely range at ``next`` begins below the limit.
     """
 
     change: Change
     answer: Answer
     next: int | None = None
     is_model_limit: bool = False
+    may_fit: bool = False
 
     @property
     def value(self) -> int:
@@ -67,7 +69,9 @@ def _furthest(scenario: Scenario, path: str, ask: Asker) -> Furthest | None:
     found = solve(scenario, path, ask)
     if found.at_largest is None:
         return None
-    return Furthest(change(scenario, path, found.largest), found.at_largest, found.next)
+    after = found.next_estimate
+    may_fit = after is not None and after.verdict.kind == "tight"
+    return Furthest(change(scenario, path, found.largest), found.at_largest, found.next, may_fit=may_fit)
 
 
 def _length(scenario: Scenario, ask: Asker) -> Furthest | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from memgui.planning.as_text import GIB, gib
+from memgui.planning.as_text import size_text
 from memgui.spec.messages import Message
 
 
@@ -45,13 +45,7 @@ class English:
 
     def size(self, size: int) -> str:
         """In GiB with two decimals; under a tenth of one in MiB, KiB or bytes."""
-        if size * 10 >= GIB or size == 0:
-            return gib(size)
-        for unit, name in ((2**20, "MiB"), (2**10, "KiB")):
-            if size >= unit:
-                tenths = (20 * size + unit) // (2 * unit)
-                return f"{tenths // 10}.{tenths % 10} {name}"
-        return self.exact(size)
+        return size_text(size)
 
     def exact(self, size: int) -> str:
         """Grouped by commas."""

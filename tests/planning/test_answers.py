@@ -45,7 +45,6 @@ def test_the_object_has_the_contracts_keys() -> None:
         "verdict",
         "issues",
         "assumptions",
-        "import_report",
     ]
     assert list(answer["parameters"]) == ["total", "trainable", "active", "by_part"]
     assert list(answer["device"]) == [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from memgui.estimator.result import Estimate
 from memgui.planning.as_json import estimate_object
@@ -45,7 +46,11 @@ def as_json(
     measured: Sequence[Measurement] = (),
     report: ImportReport = NO_REPORT,
 ) -> str:
-    """``memgui estimate --json`` with the name and what was measured before it."""
-    head = {"name": name, "measured": to_plain(tuple(measured))} if measured else {"name": name}
-    whole = {**head, **estimate_object(estimate, issues, assumed, report)}
+    """``memgui estimate --json``, before it the name, what was measured, what became of the model's file."""
+    head: dict[str, Any] = {"name": name}
+    if measured:
+        head["measured"] = to_plain(tuple(measured))
+    if report:
+        head["import_report"] = report.to_object()
+    whole = {**head, **estimate_object(estimate, issues, assumed)}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
