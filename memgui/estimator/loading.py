@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from memgui.estimator.account import Account, account
 from memgui.estimator.allocator import Allocator, Block
-from memgui.estimator.keeping import Keeping
 from memgui.estimator.options import ADAPTERS, BITSANDBYTES, UPCAST
 from memgui.estimator.overhead import OWN_SEGMENT, SMALL
 from memgui.estimator.program import Program
@@ -54,18 +53,23 @@ def base_of(training: Training) -> Base:
     return Base(training.method, training.base_format, training.precision)
 
 
-@lru_cache(maxsize=64)
-def loaded_excess(program: Program, keeping: Keeping, scheme: WeightScheme | None, base: Base) -> int:
+def loaded_excess(held: Account, program: Program, scheme: WeightScheme | None, base: Base) -> int:
     """What blocks add to the weights, as these come one after the other.
 
     That is played where a base is packed while it loads, and where weights share segments: those of 1
     to 10 MiB, most of those of small models.  All others have blocks that follow from their size.
     """
-    allocator = Allocator()
-    held = account(program, keeping, scheme)
     shared = held.weight_bytes < FEW and any(SMALL < w.coefficient < OWN_SEGMENT for w, _ in held.weights)
     if not (base.packed or shared):
         return held.weight_excess
+    return _played(program, scheme, base)
+
+
+@lru_cache(maxsize=64)
+def _played(program: Program, scheme: WeightScheme | None, base: Base) -> int:
+    """The same, played; it does not matter what is kept of the weights that are trained."""
+    allocator = Allocator()
+    held = account(program, scheme=scheme)
     load(program, held, base, allocator)
     return allocator.allocated - held.weight_bytes
 

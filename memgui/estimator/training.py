@@ -8,7 +8,7 @@ runs.  So the peak lies in the steady step's last kind of micro batch, or at its
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 
 import msgspec
@@ -78,9 +78,8 @@ class TrainingRun(Run):
         keeping = keeping_of(scenario, layout)
         self.account = account(held or program, keeping, base_scheme(scenario))
         a = self.account
-        self.weight_excess = a.weight_excess
-        if held is None and not layout.shares_weights:
-            self.weight_excess = loaded_excess(program, keeping, base_scheme(scenario), base_of(training))
+        self.arrive_whole = held is None and not layout.shares_weights
+        """whether weights come to the device as they are, one after the other"""
         beside = a.buckets, a.lasting, a.running, a.returning, a.saving
         self.played = held in (None, program) and not any(heap.things for heap in beside)
         """whether nothing lies beside what the walk and the lists of weights, gradients and states tell"""
@@ -100,18 +99,31 @@ class TrainingRun(Run):
 
     # -- what stays -----------------------------------------------------------------------------
 
+    @cached_property
+    def weight_excess(self) -> int:
+        """What the allocator's blocks add to the weights."""
+        if not self.arrive_whole:
+            return self.account.weight_excess
+        base = base_of(self.scenario.training)
+        return loaded_excess(self.account, self.program, base_scheme(self.scenario), base)
+
+    def lying(self, *, states: bool, gradients: bool, inputs: bool = True) -> dict[str, int]:
+        """What stays through a micro batch, in bytes."""
+        a = self.account
+        return {
+            "weights": a.weight_bytes,
+            "gradients": (a.gradient_bytes if gradients else 0) + a.buckets.bytes,
+            "optimizer_states": a.state_bytes if states else 0,
+            "activations": sum(self.input_sizes) if inputs else 0,
+            "temporary": a.lasting.bytes,
+        }
+
     def base(self, *, states: bool, gradients: bool, inputs: bool = True) -> Amount:
-        """What stays through a micro batch."""
+        """The same, with what the allocator's blocks add."""
         a = self.account
         sizes = self.input_sizes if inputs else []
         return Amount(
-            {
-                "weights": a.weight_bytes,
-                "gradients": (a.gradient_bytes if gradients else 0) + a.buckets.bytes,
-                "optimizer_states": a.state_bytes if states else 0,
-                "activations": sum(sizes),
-                "temporary": a.lasting.bytes,
-            },
+            self.lying(states=states, gradients=gradients, inputs=inputs),
             self.weight_excess
             + (a.gradient_excess if gradients else 0)
             + (a.state_excess if states else 0)
@@ -137,10 +149,11 @@ class TrainingRun(Run):
         return a.weight_bytes + a.state_bytes
 
     def floor(self) -> int:
-        accumulate = self.accumulates or self.gradients_stay
-        turning = self.busy(self.base(states=True, gradients=accumulate), back=True)
-        stepping = self.base(states=True, gradients=True).bytes + self.account.step_bytes
-        return max(stepping, turning.bytes + self.walk(accumulate=accumulate).turned())
+        a, accumulate = self.account, self.accumulates or self.gradients_stay
+        stepping = sum(self.lying(states=True, gradients=True).values()) + a.step_bytes
+        turning = sum(self.lying(states=True, gradients=accumulate or a.fills).values())
+        turning += a.running.bytes + a.returning.bytes + self.walk(accumulate=accumulate).turned()
+        return max(stepping, turning)
 
     def held(self, found: Found) -> Held:
         a = self.account
