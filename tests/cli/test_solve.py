@@ -36,6 +36,13 @@ def test_the_object_is_the_estimators_own(capsys: pytest.CaptureFixture[str]) ->
     assert answer["peak_bytes"] <= FIRST.device.memory_bytes < answer["next_peak_bytes"]
 
 
+def test_a_small_gap_is_said_in_mib(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two decimals of a GiB can say that 0.00 GiB are lacking."""
+    first, second = printed(capsys, "--for", LENGTH, "--model", FIRST.model.name).splitlines()[:2]
+    assert "MiB spare" in first
+    assert "MiB lacking" in second
+
+
 def test_it_takes_what_estimate_takes(capsys: pytest.CaptureFixture[str]) -> None:
     more = ("--model", "gpt2", "--set", "device.memory_bytes=8GiB", "--set", "training.optimizer=sgd")
     answer = json.loads(printed(capsys, "--for", "training.micro_batch_size", *more, "--json"))

@@ -30,6 +30,7 @@ def test_the_furthest_fits_and_the_next_does_not(scenario: Scenario) -> None:
         if far.next is not None:
             beyond = estimate(replace(scenario, far.change.path, far.next))
             assert beyond.verdict.headroom_bytes < 0
+            assert far.may_fit is (beyond.verdict.kind == "tight")
 
 
 def test_a_sequence_goes_no_further_than_the_model() -> None:

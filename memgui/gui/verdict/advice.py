@@ -157,21 +157,24 @@ class Advice(QObject):
     def _far(self, reach: Reach, numbers: Numbers) -> list[Chip]:
         chips = []
         if reach.length is not None:
-            chips.append(self._furthest(self.tr("Sequence up to {count}"), reach.length, numbers))
+            title, short = self.tr("Sequence up to {count}"), self.tr("Sequence ≤ {count}")
+            chips.append(self._furthest(title, short, reach.length, numbers))
         if reach.batch is not None:
-            chips.append(self._furthest(self.tr("Micro batch up to {count}"), reach.batch, numbers))
+            title, short = self.tr("Micro batch up to {count}"), self.tr("Micro batch ≤ {count}")
+            chips.append(self._furthest(title, short, reach.batch, numbers))
         if reach.device is not None:
             chips.append(self._device(reach.device, numbers))
         return chips
 
-    def _furthest(self, template: str, far: Furthest, numbers: Numbers) -> Chip:
+    def _furthest(self, template: str, short: str, far: Furthest, numbers: Numbers) -> Chip:
         from memgui.gui.ways import texts
 
         estimate = far.answer.estimate
         assert estimate is not None
         title = template.format(count=numbers.grouped(far.value))
         if far.next is not None:
-            text = self.tr("{next} does not fit").format(next=numbers.grouped(far.next))
+            said = self.tr("{next} may not fit") if far.may_fit else self.tr("{next} does not fit")
+            text = said.format(next=numbers.grouped(far.next))
         elif far.is_model_limit:
             text = self.tr("the model's limit · {total}").format(total=numbers.sentence(estimate.peak_bytes))
         else:
@@ -179,7 +182,8 @@ class Advice(QObject):
         lines = [*self._change(far.change, numbers), texts.exact_figures(estimate, numbers)]
         changes = (far.change,) if far.change.new != far.change.old else ()
         made = step(changes, label(far.change.path))
-        return Chip(title, text, estimate.verdict.kind, texts.tip(title, lines), made)
+        brief = short.format(count=numbers.grouped(far.value))
+        return Chip(title, text, estimate.verdict.kind, texts.tip(title, lines), made, brief)
 
     def _change(self, one: Change, numbers: Numbers) -> list[str]:
         from memgui.gui.ways import texts

@@ -19,13 +19,17 @@ FADED = 0.5
 
 
 class Chip(msgspec.Struct, frozen=True):
-    """One thing to press: a change and what it comes to.  ``data`` is handed back when pressed."""
+    """One thing to press: a change and what it comes to.  ``data`` is handed back when pressed.
+
+    ``brief`` is a shorter title for where the whole one has no room.
+    """
 
     title: str
     text: str
     kind: str
     tip: str = ""
     data: object = None
+    brief: str = ""
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -85,6 +89,15 @@ class ChipButton(_Pressable):
             self.name(chip.title, chip.text, chip.kind, chip.tip)
             self.update()
 
+    def title_for(self, room: float) -> str:
+        """The title, or the shorter one where ``room`` px do not hold it: a figure is not cut."""
+        chip = self.chip
+        return (
+            chip.brief
+            if chip.brief and Look.of(self).width(chip.title, Role.BODY, 600) > room
+            else chip.title
+        )
+
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         colours = look.colours
@@ -102,7 +115,7 @@ class ChipButton(_Pressable):
         side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         cut = Qt.TextElideMode.ElideRight
         for text, role, weight, ink, shift in (
-            (self.chip.title, Role.BODY, 600, colours.text, -9),
+            (self.title_for(room), Role.BODY, 600, colours.text, -9),
             (self.chip.text, Role.SMALL, 400, colours.secondary, 9),
         ):
             painter.setPen(ink)

@@ -13,7 +13,7 @@ from memgui.document.view_settings import View, ViewSettings
 from memgui.gui.palette import DARK, LIGHT
 from memgui.gui.theme import Look
 from memgui.gui.verdict.band import AssumptionsPopup, VerdictBand
-from memgui.gui.verdict.chips import Cell, Chip
+from memgui.gui.verdict.chips import Cell, Chip, ChipButton
 from memgui.spec import ImportReport, Message
 from tests.gui import fakes
 
@@ -127,6 +127,15 @@ def test_chips_are_pressed_and_dropped(make: Make, qtbot: QtBot) -> None:
     band.set_chips(CHIPS[:1])
     assert band.chips.buttons() == [first]
     band.grab()
+
+
+def test_a_chip_without_room_says_its_figure_in_fewer_words(make: Make) -> None:
+    chips = make()[0].chips
+    chips.set_chips([Chip("Sequence up to 14,799", "14,800 may not fit", "tight", brief="Sequence ≤ 14,799")])
+    button = chips.buttons()[0]
+    assert isinstance(button, ChipButton)
+    assert button.title_for(1000) == "Sequence up to 14,799"
+    assert button.title_for(60) == "Sequence ≤ 14,799"
 
 
 def test_third_chip_gives_way_to_more(make: Make, qtbot: QtBot) -> None:
