@@ -269,7 +269,8 @@ class DeltaTable(QWidget):
     def _edges(self, look: Look) -> tuple[list[float], float, float]:
         """Right edges of the figures, the difference, the per cent."""
         percent = self.width() - look.px(16)
-        delta = percent - look.px(_PERCENT)
+        widest = max((look.width(line.percent) for line in self._lines), default=0.0)
+        delta = percent - max(widest + look.px(24), look.px(_PERCENT))
         right = delta - look.px(_DELTA)
         if self._column == 0:
             right = percent

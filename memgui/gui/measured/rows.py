@@ -101,7 +101,8 @@ class MeasuredRows(QWidget):
         """The bars' left end, then the right edges of measured, estimated, difference."""
         width = float(self.width())
         gap = width - look.px(24)
-        estimated = gap - look.px(152)
+        apart = max((look.width(self.gap(row)) for row in self.rows), default=0.0) + look.px(16)
+        estimated = gap - max(apart, look.px(152))
         measured = estimated - look.px(84)
         names = max((look.width(self.name(row)) for row in self.rows), default=0.0) + look.px(16)
         return min(max(names, look.px(130)), (measured - look.px(84)) * 0.6), measured, estimated, gap

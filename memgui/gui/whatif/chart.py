@@ -67,6 +67,8 @@ class SweepChart(QWidget):
         self._ring = False
         self._plot: Plot | None = None
         self._picture: QPixmap | None = None
+        self.written: list[tuple[QRectF, str]] = []
+        """The crossings' tags, as they were last painted."""
         self._sheet: Sheet | None = None
         self.stale = False
         self.setMouseTracking(True)
@@ -313,6 +315,7 @@ class SweepChart(QWidget):
             painter.drawText(below, _CENTRE, axis_title(path, numbers))
             tags = Tags(painter, look, sheet, numbers)
             tags.crossings(self._crossings)
+            self.written = tags.written
             tags.devices([f"{one.device.name} {numbers.one(one.capacity_bytes)}" for one in sheet.beyond])
             known = [one for one in swept.pinned if one.issue is None and one.peak_bytes <= sheet.axis.end]
             if known:
@@ -335,6 +338,8 @@ class SweepChart(QWidget):
         tags = Tags(painter, look, sheet, numbers)
         if need <= sheet.axis.end:
             tags.dot(QPointF(x, sheet.axis.y(need)), colours.accent)
+        for rect, crossing in self.written:
+            tags.write(rect, crossing)
         text = f"{value_text(self._swept.plan.path, value, numbers)} · {numbers.sentence(need)}"
         wide, high = look.width(text, Role.BODY, 600) + look.px(20), float(look.px(24))
         left = min(max(x - wide / 2, 0.0), self.width() - wide)

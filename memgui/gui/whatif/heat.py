@@ -362,9 +362,18 @@ class HeatMap(QWidget):
         painter.translate(look.px(8), (top + self.cell_rect(0, 0).bottom()) / 2)
         painter.rotate(-90)
         room = bottom - top
-        title = look.cut(axis_title(grid.y_path, numbers), room, Role.CAPTION)
-        painter.drawText(QRectF(-room / 2, -look.px(8), room, look.px(16)), _CENTRE, title)
+        painter.drawText(QRectF(-room / 2, -look.px(8), room, look.px(16)), _CENTRE, self.side_title(room))
         painter.restore()
+
+    def side_title(self, room: float) -> str:
+        """What stands along the rows: the field and its unit, without the unit where it has no room (px)."""
+        if self._grid is None:
+            return ""
+        look, path = Look.of(self), self._grid.y_path
+        whole = axis_title(path, Numbers.of(self._view.view))
+        if look.width(whole, Role.CAPTION) <= room:
+            return whole
+        return look.cut(field_text(BY_PATH[path].label), room, Role.CAPTION)
 
 
 def _figure(size: int, numbers: Numbers) -> str:

@@ -28,6 +28,8 @@ class Tags:
     sheet: Sheet
     numbers: Numbers
     taken: list[QRectF] = field(default_factory=list)
+    written: list[tuple[QRectF, str]] = field(default_factory=list)
+    """The tags of crossings, to be written again over what is painted later."""
 
     def crossings(self, found: Sequence[Crossing]) -> None:
         """A dot where each device's limit is crossed, a tag with the last value that fits."""
@@ -68,8 +70,13 @@ class Tags:
         inside = [one for one in places if one.left() >= across.left and one.right() <= across.right + 2]
         free = [one for one in inside if not self._is_taken(one)]
         rect = (free or inside or list(places))[0]
-        self.pill(rect, text, look.colours.tip, look.colours.tip_text)
+        self.write(rect, text)
+        self.written.append((rect, text))
         self.taken.append(rect)
+
+    def write(self, rect: QRectF, text: str) -> None:
+        """A crossing's tag."""
+        self.pill(rect, text, self.look.colours.tip, self.look.colours.tip_text)
 
     def pill(self, rect: QRectF, text: str, fill: QColor, ink: QColor) -> None:
         """A filled tag with a text in its middle."""

@@ -149,6 +149,27 @@ def test_click_on_a_device_takes_its_largest(page: WhatIfPage, real: House) -> N
     assert get(real.document.scenario, LENGTH) == found[name]
 
 
+def test_the_present_value_leaves_a_crossings_tag_legible(page: WhatIfPage, real: House) -> None:
+    """Its line and dot are painted where they may pass under a tag; not over its figure."""
+    chart = page.chart
+    chart.grab()
+    written = chart.written
+    assert written
+    rect, text = written[0]
+    sheet = chart.sheet()
+    assert sheet is not None
+    value = sheet.points[sheet.nearest(rect.center().x())].value
+    picture = chart.grab().toImage()
+    chart.show_present(value, sheet.points[sheet.nearest(rect.center().x())].peak_bytes)
+    inner = rect.adjusted(3, 3, -3, -3).toRect()
+    assert chart.grab().toImage().copy(inner) == picture.copy(inner), text
+
+
+def test_the_heat_maps_side_names_its_field_whole(page: WhatIfPage) -> None:
+    assert page.heat.side_title(1000) == "Micro batch, sequences"
+    assert page.heat.side_title(80) == "Micro batch"
+
+
 def test_another_field_range_and_scale_are_swept(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
     box = page.controls.field
     box.setCurrentIndex(box.findData("model.num_hidden_layers"))
