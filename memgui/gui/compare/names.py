@@ -19,7 +19,10 @@ _FACTS = frozenset({"device.memory_bytes", "device.compute_capability"})
 
 
 def pin_name(document: Document, pins: Pins) -> str:
-    """The preset's name; else what sets it apart from the baseline; else model, method and device."""
+    """The preset's name; else what sets it apart from the baseline; else model, method and device.
+
+    Where another pin has that last name already, its first differences from the baseline are told too.
+    """
     state = document.state
     if state.name and document.undo_stack.isClean():
         return state.name
@@ -28,6 +31,11 @@ def pin_name(document: Document, pins: Pins) -> str:
         apart = [one for one in differences(baseline.scenario, state.scenario) if one.path not in _FACTS]
         if 0 < len(apart) <= _NAMED:
             return ", ".join(_brief(one) for one in apart)
+        if apart and set_up_name(state.scenario) in {pin.name for pin in pins.all}:
+            told = ", ".join(_brief(one) for one in apart[:_NAMED])
+            return translate("Compare", "{told}, and {count} more").format(
+                told=told, count=len(apart) - _NAMED
+            )
     return set_up_name(state.scenario)
 
 

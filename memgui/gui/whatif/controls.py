@@ -57,6 +57,7 @@ class Controls(QWidget):
         self.switch = SegmentedSwitch(self.tr("Chart or table"), self)
         self.switch.add(CHART, self.tr("Chart"), "chart")
         self.switch.add(TABLE, self.tr("Table"), "table")
+        self.switch.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.copy = ToolButton("copy", self.tr("Copy as CSV"), self)
         self._lay_out()
         self.field.activated.connect(lambda _: what_if.sweep_field(self.field.currentData()))
@@ -104,6 +105,7 @@ class Controls(QWidget):
         for widget in widgets:
             row.addWidget(widget, 3 if isinstance(widget, ComboBox) and widget is not self.scale else 0)
         row.addSpacing(Look.of(self).px(8))
+        row.addStretch()  # what a wide window has to spare
         row.addWidget(self._word(self.tr("against"), self.against))
         widgets = (self.against, self.devices, self.switch, self.copy)
         for widget in widgets:

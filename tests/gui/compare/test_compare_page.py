@@ -304,3 +304,11 @@ def test_paints_every_width(inside: Interior, width: int, colours: object) -> No
 def test_components_of_the_comparison_are_all_there() -> None:
     assert [letter(place) for place in (0, 1, 25, 26)] == ["A", "B", "Z", "27"]
     assert len(COMPONENTS) == 8
+
+
+def test_set_ups_far_apart_have_names_of_their_own(inside: Interior) -> None:
+    further = replace(replace(LONG, "training.optimizer", "sgd"), "training.micro_batch_size", 2)
+    page = show(inside, FIRST, further, now=LONG)
+    names = [one.name for one in page.set_ups]
+    assert len(set(names)) == len(names)
+    assert "and 2 more" in names[1]

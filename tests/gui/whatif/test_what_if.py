@@ -170,6 +170,13 @@ def test_the_heat_maps_side_names_its_field_whole(page: WhatIfPage) -> None:
     assert page.heat.side_title(80) == "Micro batch"
 
 
+@pytest.mark.parametrize("width", [960, 2200])
+def test_chart_or_table_is_no_wider_than_its_icons(page: WhatIfPage, width: int) -> None:
+    page.resize(width, 560)
+    page.grab()
+    assert page.controls.switch.width() == page.controls.switch.sizeHint().width()
+
+
 def test_another_field_range_and_scale_are_swept(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
     box = page.controls.field
     box.setCurrentIndex(box.findData("model.num_hidden_layers"))
