@@ -107,6 +107,7 @@ class Program(QObject):
         from memgui.presets.store import PresetStore
 
         catalog, jobs = Catalog(), Jobs(self)
+        self.document.changed.connect(jobs.hold)
         library = Library(self.document, catalog, PresetStore(self.paths), self._settings, jobs, self)
         pins = Pins(self.document, jobs, self)
         session = self._recovery.session

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QObject, Qt, QThreadPool, Signal
+from PySide6.QtCore import QObject, Qt, QThreadPool, QTimer, Signal
 
 SLICE_S = 0.001
 """A job works this long before it lets the thread of the windows have its turn."""
 PAUSE_S = 0.00005
 """Long enough for a waiting thread to take over; Python would let it wait for 5 ms."""
+HOLD_MS = 40
+"""How long jobs stand still for the windows: two frames, in which an edit is computed and painted."""
 
 
 class Cancelled(Exception):
@@ -28,6 +30,8 @@ class Job(msgspec.Struct, eq=False):
     work: Callable[[Job], Any]
     done: Callable[[Any], None]
     failed: Callable[[Exception], None] | None = None
+    free: threading.Event | None = None
+    """Cleared while the windows have the whole machine."""
     _stop: threading.Event = msgspec.field(default_factory=threading.Event)
     _since: float = 0.0
 
@@ -39,6 +43,8 @@ class Job(msgspec.Struct, eq=False):
     def check(self) -> None:
         """Let the windows have their turn; raise :class:`Cancelled` where the answer will be dropped."""
         if time.monotonic() - self._since > SLICE_S:
+            if self.free is not None and not self.cancelled:
+                self.free.wait(HOLD_MS / 1000)  # no longer: edits that stream in would hold it for ever
             time.sleep(PAUSE_S)
             self._since = time.monotonic()
         if self.cancelled:
@@ -66,6 +72,12 @@ class Jobs(QObject):
         self._current: dict[str, Job] = {}
         self._generation = 0
         self._closed = False
+        self._free = threading.Event()
+        self._free.set()
+        self._held = QTimer(self)
+        self._held.setSingleShot(True)
+        self._held.setInterval(HOLD_MS)
+        self._held.timeout.connect(self._free.set)
         self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
     def run(
@@ -85,7 +97,7 @@ class Jobs(QObject):
         """
         self.cancel(kind)
         self._generation += 1
-        job = Job(kind, self._generation, work, done, failed)
+        job = Job(kind, self._generation, work, done, failed, self._free)
         if self._closed:
             job.cancel()
             return job
@@ -93,6 +105,11 @@ class Jobs(QObject):
         self.busy.emit(kind, True)
         (self._asked if asked else self._pool).start(lambda: self._work(job))
         return job
+
+    def hold(self) -> None:
+        """Let jobs stand still for a moment: the person changed something, which is painted first."""
+        self._free.clear()
+        self._held.start()
 
     def cancel(self, kind: str) -> None:
         """Drop the running job of that kind, if there is one."""
@@ -110,6 +127,8 @@ class Jobs(QObject):
         self._closed = True
         for kind in tuple(self._current):
             self.cancel(kind)
+        self._held.stop()
+        self._free.set()
         return self._pool.waitForDone(wait_ms) and self._asked.waitForDone(wait_ms)
 
     def _work(self, job: Job) -> None:

@@ -1,4 +1,5 @@
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -6,7 +7,7 @@ from PySide6.QtCore import QThread
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from memgui.document.jobs import Job, Jobs
+from memgui.document.jobs import HOLD_MS, Job, Jobs
 
 
 @pytest.fixture
@@ -100,3 +101,26 @@ def test_what_a_person_waits_for_does_not_queue_behind_what_is_computed_ahead(
     qtbot.waitUntil(lambda: answers == ["file"])
     go.set()
     qtbot.waitUntil(lambda: answers == ["file", True])
+
+
+def test_jobs_hardly_move_while_an_edit_is_painted(jobs: Jobs, qtbot: QtBot) -> None:
+    steps = list[int]()
+
+    def work(job: Job) -> None:
+        for step in range(100_000_000):
+            steps.append(step)
+            job.check()
+
+    def made_in(seconds: float) -> int:
+        before = len(steps)
+        time.sleep(seconds)
+        return len(steps) - before
+
+    job = jobs.run("sum", work, lambda answer: None)
+    qtbot.waitUntil(lambda: len(steps) > 100)
+    free = made_in(0.2)
+    jobs.hold()  # no event comes here that would let them go on
+    assert made_in(0.2) < free / 4
+    qtbot.wait(2 * HOLD_MS)
+    assert made_in(0.2) > free / 4
+    job.cancel()
