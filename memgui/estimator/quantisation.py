@@ -241,6 +241,8 @@ def pieces(
         size = piece.bytes_for(rows, columns) * count
         for shown in (dims, dims[:inputs], dims[inputs:], ()):
             elements = sizes.count(shown)
+            if not elements:  # experts without a width hold nothing
+                continue
             common = gcd(size, elements)
             if elements // common <= LARGEST_DENOMINATOR:
                 yield state_of(piece.name, parameter, size // common, shown, elements, elements // common)

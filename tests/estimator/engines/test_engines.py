@@ -115,6 +115,14 @@ def test_more_of_anything_never_takes_less(engine: str) -> None:
             last = now
 
 
+@pytest.mark.parametrize("engine", ["transformers", "vllm", "sglang", "llama.cpp", "ollama", "gpt-fast"])
+def test_experts_without_a_width_hold_nothing_and_break_nothing(engine: str) -> None:
+    """Who sweeps the number of experts of a dense model comes by here."""
+    dense = scenario("meta-llama/Meta-Llama-3.1-8B", engine=engine)
+    found = estimate(replace(dense, "model.num_experts", 8))
+    assert 0 < found.peak_bytes < estimate(dense).peak_bytes
+
+
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_what_a_pool_holds_fits_and_one_more_does_not(engine: str) -> None:
     made = scenario("meta-llama/Meta-Llama-3.1-8B", engine, prompt_tokens=4000, generated_tokens=96)
