@@ -30,6 +30,9 @@ WIDE = 1180
 MOST_LISTED = 12
 """Assumptions that have room under their link; a stranger's file can leave a hundred things open."""
 
+_SLACK = 32
+"""Chips stay where they are while this much more than they need lies before them: moving repaints them."""
+
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
@@ -50,6 +53,7 @@ class VerdictBand(QWidget):
         self._headline = ""
         self._details: tuple[str, str] = ("", "")
         self._detail = ""
+        self._painted_kind = ""
         self._assumptions = LinkButton("", self)
         self._assumptions.hide()
         self._assumptions.clicked.connect(self.show_assumptions)
@@ -148,8 +152,12 @@ class VerdictBand(QWidget):
             self._headline, self._details = headline, details
             self.setAccessibleName(headline)
             self.setAccessibleDescription(details[0])
-        self._place()
-        self.update()
+        self._place(steady=True)
+        kind = self._kind()
+        if kind != self._painted_kind:
+            self.update()
+        else:  # what did not change stays as it is: chips are dear to paint
+            self.update(0, 0, self._chips.x() + self._chips.content_left(), Look.of(self).px(62))
 
     def _assumed(self) -> tuple[Message, ...]:
         """What the reader of the model's file assumed, and what the estimate does."""
@@ -185,14 +193,16 @@ class VerdictBand(QWidget):
     def _text_left(self, look: Look) -> int:
         return look.px(60)
 
-    def _place(self) -> None:
+    def _place(self, *, steady: bool = False) -> None:
+        """Lay everything out; ``steady``: the chips stay where they are while the words leave them room."""
         look = Look.of(self)
         left, top = look.px(20), look.px(62)
         self._bar.setGeometry(left, top, self.width() - 2 * left, self._bar.sizeHint().height())
         start = self._text_left(look) + round(self._words_width(look)) + look.px(24)
         right = self.width() - look.px(16)
-        self._chips.setGeometry(start, look.px(11), max(0, right - start), look.px(48))
-        self._chips.place()  # a hidden widget is told of its size only when it is shown
+        if not (steady and start <= self._chips.x() <= start + look.px(_SLACK)):
+            self._chips.setGeometry(start, look.px(11), max(0, right - start), look.px(48))
+            self._chips.place()  # a hidden widget is told of its size only when it is shown
         self._detail, compared = self._detail_shown(look)
         at = self._text_left(look) + round(look.width(self._detail, Role.SMALL)) + look.px(12)
         for link in (self._assumptions, self._versus):
@@ -234,7 +244,7 @@ class VerdictBand(QWidget):
         colours = look.colours
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        kind = self._kind()
+        kind = self._painted_kind = self._kind()
         painter.fillRect(self.rect(), colours.base)
         painter.fillRect(QRectF(0, 0, look.px(4), self.height()), colours.verdict(kind))
         painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), colours.hairline)
