@@ -118,6 +118,16 @@ def _other_weights(texts: tuple[str, ...]) -> Iterator[Issue]:
 def _model(scenario: Scenario) -> Iterator[Issue]:
     model = scenario.model
     yield from _other_weights(model.other_weights)
+    if model.num_experts and not model.moe_intermediate_size:
+        yield Issue(
+            "warning",
+            "experts_without_width",
+            ("model.moe_intermediate_size", "model.num_experts"),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "{count} experts of width 0 hold no weights."),
+                {"count": model.num_experts},
+            ),
+        )
     heads, shared = model.num_attention_heads, model.num_key_value_heads
     if shared > 0 and heads % shared:
         yield Issue(

@@ -105,7 +105,8 @@ def _pipeline(scenario: Scenario) -> Iterator[Issue]:
         yield _error("no_whole_turns", (path, "parallelism.pipeline"), text, values, allowed(*many))
     elif steps < split.pipeline:
         text = QT_TRANSLATE_NOOP(
-            "messages", "{steps} micro batches do not fill {stages} pipeline stages: some always wait."
+            "messages",
+            "Of {stages} pipeline stages some always wait: the micro batches of a step are {steps}.",
         )
         values = {"steps": steps, "stages": split.pipeline}
         yield Issue("warning", "pipeline_not_filled", (path, "parallelism.pipeline"), Message(text, values))

@@ -57,6 +57,7 @@ def test_layouts_name_what_does_not_divide() -> None:
     assert codes(spread(SCENARIO, data=2, sequence=True)) == {"sequence_without_tensor": "warning"}
     experts = replace(SCENARIO, "model.num_experts", 6)
     experts = replace(experts, "model.num_experts_per_tok", 2)
+    experts = replace(experts, "model.moe_intermediate_size", 64)
     assert codes(spread(experts, data=3, expert=3)) == {}
     assert codes(spread(experts, data=4, expert=4)) == {"not_split": "error"}
     assert codes(spread(experts, data=4, expert=3)) == {"experts_not_spread": "error"}
@@ -119,3 +120,10 @@ def test_values_are_judged_apart_where_an_engine_stores_them_apart() -> None:
         one.paths for one in issues if one.code == "cache_not_offered"
     ]
     assert not [one for one in validate(serving("vllm", "fp8", "q4_0")) if one.code == "cache_not_offered"]
+
+
+def test_experts_without_a_width_are_told() -> None:
+    scenario = replace(SCENARIO, "model.num_experts", 8)
+    (issue,) = [issue for issue in validate(scenario) if issue.code == "experts_without_width"]
+    assert issue.severity == "warning"
+    assert not [one for one in validate(SCENARIO) if one.code == "experts_without_width"]

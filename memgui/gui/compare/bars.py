@@ -231,7 +231,7 @@ class Bars(QWidget):
                 painter.fillRect(row, colours.hover)
             bar = SetUpBar(painter, look, numbers, one, scale)
             head = QRectF(edge, row.top() + look.px(2), width - look.px(24), look.px(HEAD))
-            bar.paint_head(head, is_base=place == 0)
+            bar.paint_head(head, is_base=place == 0, is_alone=len(self._set_ups) == 1)
             bar.paint_bar(QRectF(edge, row.top() + look.px(2 + HEAD), width, look.px(BAR)))
             if place in (self._under, self._current):
                 centre = QPointF(QRectF(self.menu_rect(place)).center())

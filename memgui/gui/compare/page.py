@@ -23,7 +23,7 @@ from memgui.gui.numbers import Numbers
 from memgui.gui.pinning import Pinning
 from memgui.gui.theme import Look, Role, menu_sheet
 from memgui.gui.why.qt_words import QtWords
-from memgui.planning.ask import fits
+from memgui.planning.ask import surely_fits
 from memgui.planning.compare import Comparison, compare
 
 _TOP = 44
@@ -272,7 +272,7 @@ class ComparePage(QWidget):
 
     def _enough(self) -> str:
         """On which devices it fits."""
-        fitting = [one for one in self._set_ups if one.estimate is not None and fits(one.estimate)]
+        fitting = [one for one in self._set_ups if one.estimate is not None and surely_fits(one.estimate)]
         if not self._set_ups:
             return ""
         if not fitting:

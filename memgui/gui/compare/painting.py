@@ -65,7 +65,7 @@ class SetUpBar:
         self._one = one
         self._scale = scale
 
-    def paint_head(self, row: QRectF, *, is_base: bool) -> None:
+    def paint_head(self, row: QRectF, *, is_base: bool, is_alone: bool) -> None:
         """Letter, name and remarks at the left; need and verdict at the right."""
         painter, look, one = self._painter, self._look, self._one
         colours = look.colours
@@ -78,7 +78,7 @@ class SetUpBar:
         painter.drawText(badge, _CENTRE, one.letter)
         end = self._paint_verdict(row, row.left() + look.px(180))
         left = row.left() + look.px(28)
-        pills = [translate("Compare", "baseline")] if is_base else []
+        pills = [translate("Compare", "baseline")] if is_base and not is_alone else []
         if one.is_open and one.pin is not None:
             pills.append(translate("Compare", "open now"))
         room = end - left - sum(pill_width(text, look) + look.px(8) for text in pills) - look.px(12)

@@ -36,7 +36,12 @@ class Beside:
 
     @property
     def within(self) -> bool:
-        """Whether the measured figure is one that the estimate allows, to the digits that were printed."""
+        """Whether the measured figure is one that the estimate allows, to the digits that were printed.
+
+        What would be shown as a difference of 0.0 % is none to explain.
+        """
+        if 2000 * abs(self.gap) <= self.expected:
+            return True
         above = self.figure.bytes <= self.high + self.tolerance
         return above and (self.figure.at_least or self.figure.bytes >= self.low - self.tolerance)
 

@@ -214,7 +214,7 @@ def test_devices_are_compared_the_same_way(inside: Interior, qtbot: QtBot) -> No
     QTest.mouseClick(page.mode.segment("devices"), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(page.set_ups) > 3, timeout=20_000)
     assert page.set_ups[0].scenario == FIRST
-    fitting = [one for one in page.set_ups if estimate(one.scenario).verdict.headroom_bytes >= 0]
+    fitting = [one for one in page.set_ups if estimate(one.scenario).verdict.kind == "fits"]
     least = min(fitting, key=lambda one: one.scenario.device.memory_bytes)
     assert page.title() == f"It fits on {len(fitting)} of {len(page.set_ups)}; the smallest is {least.name}."
     QTest.mouseClick(page.swap, Qt.MouseButton.LeftButton)
