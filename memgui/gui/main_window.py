@@ -111,8 +111,12 @@ class MainWindow(QMainWindow):
     def _title(self) -> None:
         state = self.document.state
         name = state.name or state.scenario.model.name or self.tr("Unnamed model")
-        self.setWindowTitle(self.tr("{name}[*] – memgui").format(name=name))
-        self.setWindowModified(bool(state.preset) and not self.document.undo_stack.isClean())
+        title = self.tr("{name}[*] – memgui").format(name=name)
+        if title != self.windowTitle():
+            self.setWindowTitle(title)
+        modified = bool(state.preset) and not self.document.undo_stack.isClean()
+        if modified != self.isWindowModified():
+            self.setWindowModified(modified)
 
     def _restore(self) -> None:
         look = Look.of(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -146,15 +146,15 @@ class Legend(QWidget):
             return
         open_before = self.tree.open_components()
         rows = rows_of(estimate, self._pinned)
-        self._columns = None
+        before, self._columns = (self._columns, self.model.titles()), None
         if self.model.show(rows, estimate.peak_bytes, Numbers.of(self._view.view)):
             self.tree.set_open(open_before)
             self.tree.follow(self._selection.component)
         self._foot.lines = 1 + (estimate.verdict.headroom_bytes > 0)
         self._foot.show()
         self._fit()
-        self.columns(Look.of(self))
-        self._head.update()
+        if before != (self.columns(Look.of(self)), self.model.titles()):
+            self._head.update()
         self._foot.update()
         self.tree.viewport().update()
 
@@ -163,10 +163,15 @@ class Legend(QWidget):
         head = self._head.sizeHint().height()
         foot = self._foot.sizeHint().height() if self.estimate is not None else 0
         high = max(0, min(self.tree.height_of_rows(), self.height() - head - foot))
-        self._head.setGeometry(0, 0, self.width(), head)
-        self.tree.setGeometry(0, head, self.width(), high)
-        self._foot.setGeometry(0, head + high, self.width(), foot)
-        self.update()
+        places = [
+            (self._head, QRect(0, 0, self.width(), head)),
+            (self.tree, QRect(0, head, self.width(), high)),
+            (self._foot, QRect(0, head + high, self.width(), foot)),
+        ]
+        if any(part.geometry() != place for part, place in places):
+            for part, place in places:
+                part.setGeometry(place)
+            self.update()
 
     def _lay_out(self, look: Look) -> Columns:
         total, free = self.footer_cells()
