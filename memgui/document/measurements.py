@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from memgui.document.document import Document
@@ -18,6 +19,7 @@ from memgui.planning.measured import (
     explain,
     from_plain,
     parse,
+    subject,
     to_plain,
     typed,
 )
@@ -52,17 +54,21 @@ class Measurements(QObject):
 
     def enter(self, text: str, counter: Counter, step: str) -> None:
         """Keep a typed figure; raises :class:`ScenarioError` where it is none."""
-        self._keep((*self._all, typed(text, counter)), step)
+        self._add((typed(text, counter),), step)
 
     def read(self, text: str, step: str) -> int:
         """Keep what a pasted text holds, and how many runs that were; raises :class:`ScenarioError`."""
         found = parse(text)
-        self._keep((*self._all, *found), step)
+        self._add(found, step)
         return len(found)
 
     def remove(self, index: int, step: str) -> None:
         """Forget a run."""
         self._keep((*self._all[:index], *self._all[index + 1 :]), step)
+
+    def _add(self, runs: Iterable[Measurement], step: str) -> None:
+        of = subject(self._document.scenario)
+        self._keep((*self._all, *(msgspec.structs.replace(run, of=of) for run in runs)), step)
 
     def _keep(self, runs: Iterable[Measurement], step: str) -> None:
         kept = tuple(runs)[-MOST:]

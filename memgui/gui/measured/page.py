@@ -28,8 +28,9 @@ from memgui.gui.measured.rows import MeasuredRows
 from memgui.gui.numbers import Numbers
 from memgui.gui.texts import issue_text
 from memgui.gui.theme import Look, Role
+from memgui.gui.tips import two_lines
 from memgui.gui.why.qt_words import QtWords
-from memgui.planning.measured import COUNTERS, ENTERED, Counter, Explanation, Measurement
+from memgui.planning.measured import COUNTERS, ENTERED, Counter, Explanation, Measurement, subject
 from memgui.spec import QT_TRANSLATE_NOOP, ScenarioError
 
 translate = QCoreApplication.translate
@@ -79,6 +80,10 @@ class _Run(QWidget):
         title = QLabel(source, self)
         title.setTextFormat(Qt.TextFormat.PlainText)
         title.setFont(look.font(Role.BODY, 600))
+        if run.of and run.of != subject(estimate.scenario):
+            title.setText(self.tr("{source} · a run of {set_up}").format(source=source, set_up=run.of))
+            other = self.tr("Another set-up is open now: the figures beside it are not of this run.")
+            title.setToolTip(two_lines(run.of, other))
         head.addWidget(title, 1)
         forget = ToolButton("trash", self.tr("Forget this run"), self)
         forget.clicked.connect(lambda: page.remove(index))

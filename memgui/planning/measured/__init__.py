@@ -18,6 +18,7 @@ from memgui.planning.measured.records import (
     Figure,
     Measurement,
     from_plain,
+    subject,
     to_plain,
 )
 
@@ -36,6 +37,7 @@ __all__ = [
     "explain",
     "from_plain",
     "parse",
+    "subject",
     "to_plain",
     "typed",
 ]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, Scenario, ScenarioError
 
 MOST_FIGURES = 256
 MOST_BYTES = 2**60
@@ -72,12 +72,20 @@ class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``source`` is ``typed``, ``memory_summary``, ``out_of_memory``, ``nvidia_smi``, ``vllm`` or
     ``llama.cpp``; ``facts`` are whole numbers that are no bytes (tokens of a cache, …) by stable key.
+    ``of`` is what it was entered beside (:func:`subject`), empty where nobody wrote it down.
     """
 
     source: _Name
     figures: Annotated[tuple[Figure, ...], msgspec.Meta(max_length=MOST_FIGURES)]
     facts: Mapping[_Name, Annotated[int, msgspec.Meta(ge=0, le=2**62)]] = {}
     note: Annotated[str, msgspec.Meta(max_length=2000)] = ""
+    of: Annotated[str, msgspec.Meta(max_length=300)] = ""
+
+
+def subject(scenario: Scenario) -> str:
+    """What a run is of: the model, and the program that served it."""
+    name = scenario.model.name[:200]
+    return name if scenario.task == "training" else f"{name}, {scenario.inference.engine}"
 
 
 def to_plain(measurements: tuple[Measurement, ...]) -> dict[str, Any]:

@@ -155,3 +155,17 @@ def test_it_follows_the_estimate_and_speaks(page: MeasuredPage, real: House) -> 
     assert "57.18 GiB" in interface.child(0).text(QAccessible.Text.Name)
     page.setPalette(DARK.qpalette())
     assert not page.grab().isNull()
+
+
+def test_a_run_of_another_set_up_says_so(page: MeasuredPage, real: House, qtbot: QtBot) -> None:
+    page.read(OOM)
+    real.document.settle()
+    name = real.document.scenario.model.name
+    (run,) = page.runs
+    assert not [label for label in run.findChildren(QLabel) if name in label.text()]
+    real.document.edit("model.name", "Another")
+    real.document.settle()
+    (run,) = page.runs
+    assert [label.text() for label in run.findChildren(QLabel) if name in label.text()] == [
+        f"PyTorch’s out-of-memory message · a run of {name}"
+    ]
