@@ -110,8 +110,7 @@ def more_devices(
 
     Devices that stand there and share nothing yet come first: they are taken before others are asked for.
     """
-    split = scenario.parallelism
-    used = split.data * split.tensor * split.pipeline * split.context
+    used = scenario.parallelism.devices
     idle = max(scenario.device.count // used, 1)
     for factor in (1 << power for power in range(idle == 1, most.bit_length())):
         made = (

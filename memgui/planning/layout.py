@@ -32,7 +32,7 @@ def together(scenario: Scenario, path: str, value: Any) -> dict[str, Any]:
     values = {path: value}
     degrees = {one: get(scenario, one) for one in DEGREES}
     count = scenario.device.count
-    if path not in (COUNT, *DEGREES) or math.prod(degrees.values()) != count:
+    if path not in (COUNT, *DEGREES) or scenario.parallelism.devices != count:
         return values
     free = taking(scenario)
     if path == COUNT and value == 1:

@@ -124,6 +124,11 @@ class Parallelism(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     limit_all_gathers: bool = True
     gather_to_save: bool = False
 
+    @property
+    def devices(self) -> int:
+        """How many devices the degrees are of: their product.  Experts are spread over those of others."""
+        return self.data * self.tensor * self.pipeline * self.context
+
 
 class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One accelerator: its name and the bytes a process really gets on it, and how many there are."""

@@ -19,9 +19,9 @@ SHARDINGS = {
 
 def layout(scenario: Scenario) -> Iterator[Issue]:
     """Issues of the layout; none where there is one device and nothing that shares it."""
-    split, alone = scenario.parallelism, scenario.device.count == 1
-    if alone and (split.data * split.tensor * split.pipeline * split.context == 1 or _paper(scenario)):
-        return
+    alone = scenario.device.count == 1
+    if alone and (scenario.parallelism.devices == 1 or scenario.method != "detailed"):
+        return  # a formula takes degrees without devices
     yield from _degrees(scenario)
     if alone:
         return
@@ -34,11 +34,6 @@ def layout(scenario: Scenario) -> Iterator[Issue]:
         yield from _shares(scenario)
 
 
-def _paper(scenario: Scenario) -> bool:
-    """Whether a formula is asked, which takes degrees without devices."""
-    return scenario.method != "detailed"
-
-
 def divisors(number: int) -> Message:
     """That only divisors of ``number`` are allowed."""
     found = [divisor for divisor in range(1, min(number, 4096) + 1) if number % divisor == 0]
@@ -48,8 +43,7 @@ def divisors(number: int) -> Message:
 
 
 def _degrees(scenario: Scenario) -> Iterator[Issue]:
-    split, count = scenario.parallelism, scenario.device.count
-    used = split.data * split.tensor * split.pipeline * split.context
+    used, count = scenario.parallelism.devices, scenario.device.count
     if used != count:
         yield Issue(
             "error" if used > count else "warning",

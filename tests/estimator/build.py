@@ -22,8 +22,7 @@ def training(model: ModelSpec, **settings: Any) -> Scenario:
 def spread(scenario: Scenario, **degrees: Any) -> Scenario:
     """The same on as many devices as ``degrees``, fields of ``Parallelism``, multiply to."""
     split = Parallelism(**degrees)
-    count = split.data * split.tensor * split.pipeline * split.context
-    device = msgspec.structs.replace(scenario.device, count=count)
+    device = msgspec.structs.replace(scenario.device, count=split.devices)
     return msgspec.structs.replace(scenario, parallelism=split, device=device)
 
 

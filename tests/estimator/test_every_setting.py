@@ -70,7 +70,7 @@ def _scenarios(draw: random.Random) -> Iterator[Scenario]:
                 value = "transformers" if field.name == "implementation" and draw.random() < 0.5 else None
                 scenario = replace(scenario, field.path, value or _value(field, draw))
         split = scenario.parallelism
-        yield replace(scenario, "device.count", split.data * split.tensor * split.pipeline * split.context)
+        yield replace(scenario, "device.count", split.devices)
 
 
 def _look_at(found: Estimate) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from memgui.spec import Parallelism, Scenario, replace
+from memgui.spec import Scenario, replace
 from memgui.spec.validate import validate
+from tests.estimator.build import spread
 from tests.spec.test_fields import SCENARIO
 
 
@@ -39,12 +38,6 @@ def test_degrees_and_devices() -> None:
     assert codes(replace(two, "parallelism.data", 4)) == {"degrees_and_devices": "error"}
     split = replace(replace(two, "device.count", 3), "parallelism.tensor", 3)
     assert codes(split) == {"heads_not_split": "error"}
-
-
-def spread(scenario: Scenario, **degrees: Any) -> Scenario:
-    split = Parallelism(**degrees)
-    count = split.data * split.tensor * split.pipeline * split.context
-    return replace(replace(scenario, "device.count", count), "parallelism", split)
 
 
 def test_layouts_name_what_does_not_divide() -> None:

@@ -6,6 +6,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.mixing import cumulative, exponential, padded, softplus, solve
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mamba import short_convolution
+from memgui.estimator.modules.norm import inverse_deviation
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.states import convolution_state, recurrent_state, without_padding
 from memgui.estimator.tape import ALIAS, NEW, Back, Dims, Tape, Tensor
@@ -78,8 +79,7 @@ def _gated_norm(t: Tape, c: Context, y: Tensor, gate: Tensor) -> Tensor:
     o = c.options
     w = t.parameter("norm.weight", ("cv",), o.width, o.base_trained)
     y32 = op.cast(t, y, FP32)
-    squares = op.mean(t, op.power(t, y32), (*y.dims[:-1], 1))
-    deviation = op.pointwise(t, "rsqrt", op.shift(t, squares), "1/deviation", saves="output")
+    deviation = inverse_deviation(t, y32, (*y.dims[:-1], 1))
     normed = op.cast(t, op.mul(t, y32, deviation, "normalised", y.dims), y.width)
     out = op.mul(t, normed, w, "norm output", y.dims)
     opened = op.pointwise(t, "silu", op.cast(t, gate, FP32), "gate", saves="input")

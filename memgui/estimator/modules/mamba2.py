@@ -6,6 +6,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.mixing import contraction, cumulative, exponential, padded, piece, softplus
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mamba import short_convolution
+from memgui.estimator.modules.norm import inverse_deviation
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.states import convolution_state, recurrent_state, without_padding
 from memgui.estimator.tape import NEW, PARAMETER, Dims, Parameter, Tape, Tensor
@@ -75,8 +76,7 @@ def _norm(t: Tape, c: Context, y: Tensor) -> Tensor:
     """RMSNorm in groups, in fp32."""
     o = c.options
     w = t.parameter("norm.weight", ("D",), o.width, o.base_trained)
-    squares = op.mean(t, op.power(t, y), (*c.rows, c.model.mamba_n_groups))
-    deviation = op.pointwise(t, "rsqrt", op.shift(t, squares), "1/deviation", saves="output")
+    deviation = inverse_deviation(t, y, (*c.rows, c.model.mamba_n_groups))
     return op.mul(t, op.mul(t, y, deviation, "normalised", y.dims), w, "norm output", y.dims)
 
 

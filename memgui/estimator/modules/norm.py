@@ -57,7 +57,7 @@ def _weight(t: Tape, c: Context, name: str, width: Dims) -> Tensor:
     return t.parameter(f"{name}.weight", width, o.width, o.base_trained)
 
 
-def _deviation(t: Tape, x32: Tensor, rows: Dims) -> Tensor:
+def inverse_deviation(t: Tape, x32: Tensor, rows: Dims) -> Tensor:
     """``rsqrt(mean(x32²) + eps)``, one for each row."""
     squares = op.mean(t, op.power(t, x32), rows)
     return op.pointwise(t, "rsqrt", op.shift(t, squares), "1/deviation", saves="output")
@@ -67,7 +67,7 @@ def rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool
     """Llama's RMSNorm: ``weight * (x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
     w = _weight(t, c, name, shape.weight)
     x32 = op.cast(t, x, FP32)
-    deviation = _deviation(t, x32, shape.rows)
+    deviation = inverse_deviation(t, x32, shape.rows)
     y32 = op.mul(t, x32, deviation, "normalised", x.dims)
     y = op.cast(t, y32, x.width)
     out = op.mul(t, y, w, "norm output", x.dims)
@@ -79,7 +79,7 @@ def t5_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: b
     """T5's RMSNorm, which multiplies ``x`` itself: ``weight * (x * rsqrt(mean(x32²) + eps)).to(weight)``."""
     w = _weight(t, c, name, shape.weight)
     x32 = op.cast(t, x, FP32)
-    deviation = _deviation(t, x32, shape.rows)
+    deviation = inverse_deviation(t, x32, shape.rows)
     y32 = op.mul(t, x, deviation, "normalised", x.dims)
     y = op.cast(t, y32, w.width) if w.width < FP32 else y32
     return op.mul(t, y, w, "norm output", x.dims)
@@ -97,7 +97,7 @@ def rms_norm_fp32_copied(t: Tape, c: Context, x: Tensor, name: str, shape: Shape
 
 def _cast_last(t: Tape, x: Tensor, w: Tensor, shape: Shape) -> Tensor:
     x32 = op.cast(t, x, FP32)
-    deviation = _deviation(t, x32, shape.rows)
+    deviation = inverse_deviation(t, x32, shape.rows)
     y32 = op.mul(t, x32, deviation, "normalised", x.dims)
     out = op.cast(t, op.mul(t, y32, w, "norm output", x.dims), x.width)
     t.use(y32, deviation)
@@ -120,7 +120,7 @@ def torchtune_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, 
     """torchtune's: as Llama's, but it refers to its fp32 input until it returns."""
     w = _weight(t, c, name, shape.weight)
     x32 = op.cast(t, x, FP32)
-    y = op.cast(t, op.mul(t, x32, _deviation(t, x32, shape.rows), "normalised", x.dims), x.width)
+    y = op.cast(t, op.mul(t, x32, inverse_deviation(t, x32, shape.rows), "normalised", x.dims), x.width)
     out = op.mul(t, y, w, "norm output", x.dims)
     t.use(x32, y)
     return out
@@ -130,7 +130,7 @@ def gemma_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias
     """Gemma's RMSNorm: ``(x32 * rsqrt(mean(x32²) + eps) * (1 + weight32)).to(dtype)``."""
     w = _weight(t, c, name, shape.weight)
     x32 = op.cast(t, x, FP32)
-    y32 = op.mul(t, x32, _deviation(t, x32, shape.rows), "normalised", x.dims)
+    y32 = op.mul(t, x32, inverse_deviation(t, x32, shape.rows), "normalised", x.dims)
     factor = op.shift(t, op.cast(t, w, FP32))
     factor.name = "1 + weight"
     out32 = op.mul(t, y32, factor, "norm output", x.dims)
@@ -143,7 +143,7 @@ def gemma_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias
 def plain_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """RMSNorm without a weight: ``(x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
     x32 = op.cast(t, x, FP32)
-    return op.cast(t, op.mul(t, x32, _deviation(t, x32, shape.rows), "normalised", x.dims), x.width)
+    return op.cast(t, op.mul(t, x32, inverse_deviation(t, x32, shape.rows), "normalised", x.dims), x.width)
 
 
 def layer_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
