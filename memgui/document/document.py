@@ -246,7 +246,7 @@ class Document(QObject):
     def use_scenario(self, scenario: Scenario, text: str) -> None:
         """Take a whole scenario as one undo step called ``text``; a model that stays keeps its defaults."""
         same = scenario.model == self.scenario.model
-        kept = {} if same else {"origin": scenario.model, "report": NO_REPORT}
+        kept = {} if same else {"origin": scenario.model, "report": NO_REPORT, "shortened": {}}
         self._finish_and_push(msgspec.structs.replace(self._state, scenario=scenario, **kept), text)
 
     def load(self, state: State, text: str) -> None:

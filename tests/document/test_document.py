@@ -251,3 +251,12 @@ def test_history_is_what_a_plain_list_says(qapp: QApplication, edits: list[tuple
         assert document.undo_stack.index() == place
     document.finish_gesture()
     document.settle()
+
+
+def test_lengths_cut_for_one_model_are_not_given_back_to_another_set_up(document: Document) -> None:
+    short = replace(document.scenario, LENGTH, 1024)
+    document.use_model(short, "Model", {LENGTH: (4096, 1024)})
+    assert get(document.state.as_asked(), LENGTH) == 4096
+    other = replace(short, "model.hidden_size", 2 * short.model.hidden_size)
+    document.use_scenario(other, "Set-up")
+    assert get(document.state.as_asked(), LENGTH) == 1024
