@@ -74,9 +74,16 @@ class _Change(QUndoCommand):
     """One step from a state to another.  ``paths`` are the fields it touches, none for a load."""
 
     def __init__(
-        self, document: Document, new: State, text: str, paths: tuple[str, ...], gesture: int
+        self,
+        document: Document,
+        new: State,
+        text: str,
+        paths: tuple[str, ...],
+        gesture: int,
+        beside: Callable[[bool], None] | None = None,
     ) -> None:
         super().__init__(text)
+        self._beside = beside
         # Weakly: a cycle through Qt's stack would be taken apart by the collector, in the wrong order.
         self._document = weakref.ref(document)
         self._old, self._new = document.state, new
@@ -102,9 +109,13 @@ class _Change(QUndoCommand):
     def redo(self) -> None:
         self._go(self._new, self._paths if self._done_once else None)
         self._done_once = True
+        if self._beside is not None:
+            self._beside(True)
 
     def undo(self) -> None:
         self._go(self._old, self._paths)
+        if self._beside is not None:
+            self._beside(False)
 
     def _go(self, state: State, look_at: tuple[str, ...] | None) -> None:
         document = self._document()
@@ -243,11 +254,17 @@ class Document(QObject):
             text,
         )
 
-    def use_scenario(self, scenario: Scenario, text: str) -> None:
-        """Take a whole scenario as one undo step called ``text``; a model that stays keeps its defaults."""
+    def use_scenario(
+        self, scenario: Scenario, text: str, beside: Callable[[bool], None] | None = None
+    ) -> None:
+        """Take a whole scenario as one undo step called ``text``; a model that stays keeps its defaults.
+
+        ``beside`` is called with the step (true) and with its undoing (false), for what belongs to it and
+        is no part of the scenario.
+        """
         same = scenario.model == self.scenario.model
         kept = {} if same else {"origin": scenario.model, "report": NO_REPORT, "shortened": {}}
-        self._finish_and_push(msgspec.structs.replace(self._state, scenario=scenario, **kept), text)
+        self._finish_and_push(msgspec.structs.replace(self._state, scenario=scenario, **kept), text, beside)
 
     def load(self, state: State, text: str) -> None:
         """Open something else as one undo step called ``text``; it counts as saved."""
@@ -285,14 +302,18 @@ class Document(QObject):
             self._recompute()
         return self._last
 
-    def _finish_and_push(self, state: State, text: str) -> None:
+    def _finish_and_push(
+        self, state: State, text: str, beside: Callable[[bool], None] | None = None
+    ) -> None:
         self.finish_gesture()
         if state != self._state:
-            self._push(state, text, ())
+            self._push(state, text, (), beside)
         self.finish_gesture()
 
-    def _push(self, state: State, text: str, paths: tuple[str, ...]) -> None:
-        self.undo_stack.push(_Change(self, state, text, paths, self._gesture))
+    def _push(
+        self, state: State, text: str, paths: tuple[str, ...], beside: Callable[[bool], None] | None = None
+    ) -> None:
+        self.undo_stack.push(_Change(self, state, text, paths, self._gesture, beside))
 
     def _enter(self, state: State, look_at: tuple[str, ...] | None) -> None:
         """Make ``state`` the open one; ``look_at`` is ``None`` where the person is there already."""

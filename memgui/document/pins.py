@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Iterable
 
 import msgspec
@@ -79,6 +80,31 @@ class Pins(QObject):
         rest = [one for one in self._pins if one is not pin]
         rest.insert(place, pin)
         self._keep(tuple(rest))
+
+    def exchange(self, one: Pin, other: Pin) -> None:
+        """Have two pins change places."""
+        places = {id(one): other, id(other): one}
+        self._keep(tuple(places.get(id(pin), pin) for pin in self._pins))
+
+    def open_for(self, pin: Pin, name: str) -> None:
+        """Open a pinned set-up and pin what is open in its place, as ``name``: one undo step."""
+        made = self._present(name)
+        if made is None or made in self._pins:
+            return
+        pins = weakref.ref(self)  # the undo stack may outlive the pins
+
+        def turn(there: bool) -> None:
+            kept = pins()
+            if kept is not None:
+                kept._stand_in(pin, made) if there else kept._stand_in(made, pin)
+
+        self._document.use_scenario(pin.scenario, pin.name, turn)
+
+    def _stand_in(self, out: Pin, into: Pin) -> None:
+        """Put ``into`` where ``out`` is pinned, if it still is."""
+        if self.find(out.scenario) is not None:
+            rest = (one for one in self._pins if one.scenario != into.scenario)
+            self._keep(tuple(into if one.scenario == out.scenario else one for one in rest))
 
     def rename(self, pin: Pin, name: str) -> None:
         """Call it otherwise."""

@@ -43,6 +43,10 @@ class Pinning(QObject):
         """Pin what is open behind the others."""
         self._context.pins.add(self._name())
 
+    def open_for(self, pin: Pin) -> None:
+        """Open a pinned set-up and pin what is open in its place."""
+        self._context.pins.open_for(pin, self._name())
+
     def remove(self, pin: Pin) -> None:
         """Unpin; where that is not what is open, it can be put back."""
         pins = self._context.pins

@@ -147,7 +147,7 @@ class ComparePage(QWidget):
         question = self._answers.methods if mode == "methods" else self._answers.devices
         found = listed(question.answer or (), result.scenario)
         if 0 < self._base < len(found):
-            found.insert(0, found.pop(self._base))
+            found[0], found[self._base] = found[self._base], found[0]
         return found
 
     def _look_again(self, _: object = None) -> None:
@@ -190,7 +190,7 @@ class ComparePage(QWidget):
         self._context.document.use_scenario(one.scenario, one.name)
 
     def _swap(self) -> None:
-        """The chosen one becomes the first; where that is what is open, the baseline is opened instead."""
+        """The chosen one and the first change places; where it is what is open, the first is opened."""
         if not 0 < self._column < len(self._set_ups):
             return
         first, second = self._set_ups[0], self._set_ups[self._column]
@@ -198,15 +198,10 @@ class ComparePage(QWidget):
         if self.mode.value() != "pins":
             self._base = self._column if self._base != self._column else 0
             self._look_again()
-        elif second.pin is not None:
-            pins.put(second.pin, 0)
+        elif second.pin is not None and first.pin is not None:
+            pins.exchange(first.pin, second.pin)
         elif first.pin is not None:
-            self._pinning.add()
-            made = pins.find(second.scenario)
-            if made is not None:
-                pins.remove(first.pin)
-                pins.put(made, 0)
-                self._context.document.use_scenario(first.scenario, first.name)
+            self._pinning.open_for(first.pin)
 
     def _unpin(self, place: int) -> None:
         pin = self._set_ups[place].pin

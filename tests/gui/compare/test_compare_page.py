@@ -164,6 +164,36 @@ def test_pins_are_swapped(inside: Interior, house: House) -> None:
     assert inside.context.document.scenario == LONG
 
 
+def test_a_swap_is_taken_back_by_another(inside: Interior, house: House) -> None:
+    page = show(inside, FIRST, CHECKPOINTED, LONG, now=replace(LONG, LENGTH, 64))
+    QTest.keyClick(page.bars, Qt.Key.Key_Up)
+    assert page.column == 2
+    QTest.mouseClick(page.swap, Qt.MouseButton.LeftButton)
+    assert [pin.scenario for pin in house.pins.all] == [LONG, CHECKPOINTED, FIRST]
+    assert page.column == 2
+    QTest.mouseClick(page.swap, Qt.MouseButton.LeftButton)
+    assert [pin.scenario for pin in house.pins.all] == [FIRST, CHECKPOINTED, LONG]
+
+
+def test_undo_of_a_swap_restores_the_pins(inside: Interior, house: House) -> None:
+    page = show(inside, FIRST, CHECKPOINTED, now=LONG)
+    stack, before = house.document.undo_stack, house.pins.all
+    steps = stack.count()
+    QTest.mouseClick(page.swap, Qt.MouseButton.LeftButton)
+    house.document.settle()
+    assert house.document.scenario == FIRST
+    assert [pin.scenario for pin in house.pins.all] == [LONG, CHECKPOINTED]
+    assert stack.count() == steps + 1
+    stack.undo()
+    assert house.document.scenario == LONG
+    assert house.pins.all == before
+    stack.redo()
+    assert [pin.scenario for pin in house.pins.all] == [LONG, CHECKPOINTED]
+    house.pins.remove(house.pins.all[0])  # what was unpinned since stays so
+    stack.undo()
+    assert [pin.scenario for pin in house.pins.all] == [CHECKPOINTED]
+
+
 def test_what_is_open_is_swapped_with_the_baseline(inside: Interior, house: House) -> None:
     page = show(inside, FIRST, now=LONG)
     title = page.title()
