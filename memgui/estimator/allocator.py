@@ -12,6 +12,7 @@ block is always split off, and the end is taken only where nothing before it is 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from memgui.estimator.overhead import BLOCK, LARGE_SEGMENT, OWN_SEGMENT, SEGMENT_STEP, SMALL, UNSPLIT
@@ -152,10 +153,7 @@ class Allocator:
         return end
 
     def _segment(self, size: int, *, small: bool) -> Block:
-        if small:
-            whole = SEGMENT_STEP
-        else:
-            whole = LARGE_SEGMENT if size < OWN_SEGMENT else -(-size // SEGMENT_STEP) * SEGMENT_STEP
+        whole = SEGMENT_STEP if small else _large_segment(size)
         self._segments += _APART
         self.reserved += whole
         return Block(whole, self._segments, small=small)
@@ -168,6 +166,42 @@ class Allocator:
     @staticmethod
     def _out(pool: Pool, block: Block) -> None:
         del pool[bisect_left(pool, (block.size, block.address))]
+
+
+def _large_segment(size: int) -> int:
+    return LARGE_SEGMENT if size < OWN_SEGMENT else -(-size // SEGMENT_STEP) * SEGMENT_STEP
+
+
+def filled(runs: Iterable[tuple[Sequence[int], int]]) -> int:
+    """Bytes of the blocks for requests of which none is given back: of each run its sizes, so many times.
+
+    Small ones are cut to size.  Of a segment of large ones one piece is free, at its end: a run goes on
+    as it did before once the pieces that any request fits into are the same again.
+    """
+    rounded = [([-(-size // BLOCK) * BLOCK or BLOCK for size in sizes], times) for sizes, times in runs]
+    total = sum([sum(sizes) * times for sizes, times in rounded])
+    large = [([size for size in sizes if size > SMALL], times) for sizes, times in rounded]
+    least = min([size for sizes, _ in large for size in sizes], default=0)
+    free: list[int] = []
+    for sizes, left in large:
+        seen: dict[tuple[int, ...], tuple[int, int]] = {}
+        while left and sizes:
+            pieces = tuple(free)
+            if pieces in seen:
+                left_then, total_then = seen.pop(pieces)
+                total += (total - total_then) * (left // (left_then - left))
+                left %= left_then - left
+                continue
+            seen[pieces] = left, total
+            for size in sizes:
+                at = bisect_left(free, size)
+                rest = (free.pop(at) if at < len(free) else _large_segment(size)) - size
+                if rest <= UNSPLIT:
+                    total += rest
+                elif rest >= least:
+                    insort(free, rest)
+            left -= 1
+    return total
 
 
 class Stream(Allocator):

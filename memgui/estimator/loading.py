@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memgui.estimator.account import Account, account
-from memgui.estimator.allocator import Allocator, Block
+from memgui.estimator.allocator import Allocator, Block, filled
 from memgui.estimator.options import ADAPTERS, BITSANDBYTES, UPCAST
 from memgui.estimator.overhead import OWN_SEGMENT, SMALL
 from memgui.estimator.program import Program
@@ -62,7 +62,15 @@ def loaded_excess(held: Account, program: Program, scheme: WeightScheme | None, 
     shared = held.weight_bytes < FEW and any(SMALL < w.coefficient < OWN_SEGMENT for w, _ in held.weights)
     if not (base.packed or shared):
         return held.weight_excess
-    return _played(program, scheme, base)
+    return _played(program, scheme, base) if base.adapted else _filled(program)
+
+
+@lru_cache(maxsize=64)
+def _filled(program: Program) -> int:
+    """The same where weights come as they are, and nothing that comes goes again."""
+    runs = [([p.coefficient for p in group], count) for group, count in _groups(program)]
+    runs += [([b.coefficient], count) for block, count in program.blocks() for b in block.tape.buffers]
+    return filled(runs) - sum([sum(sizes) * count for sizes, count in runs])
 
 
 @lru_cache(maxsize=64)
@@ -145,14 +153,19 @@ def _parts(held: Account) -> dict[Parameter, list[Parameter | State]]:
 
 def _modules(program: Program) -> Iterator[list[Parameter]]:
     """Weights in the order of the modules, those of a layer together."""
+    for group, count in _groups(program):
+        for _ in range(count):
+            yield group
+
+
+def _groups(program: Program) -> Iterator[tuple[list[Parameter], int]]:
+    """The same, with how many such layers follow each other."""
     for stack in program.stacks:
-        yield stack.frame.tape.parameters
+        yield stack.frame.tape.parameters, 1
         for kind, count in stack.runs:
-            layer = list(kind.parameters)
-            for _ in range(count):
-                yield layer
-    yield program.tail.tape.parameters
-    yield program.beside.tape.parameters
+            yield list(kind.parameters), count
+    yield program.tail.tape.parameters, 1
+    yield program.beside.tape.parameters, 1
 
 
 def _by_name(program: Program, wanted: set[int]) -> Iterator[Parameter]:

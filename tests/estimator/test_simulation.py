@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memgui.catalog import Catalog
 from memgui.estimator import estimate, ledger
-from memgui.estimator.allocator import Allocator
+from memgui.estimator.allocator import Allocator, filled
 from memgui.estimator.overhead import cublas_workspace
 from memgui.estimator.settled import settled, simulation
 from memgui.estimator.simulation import Simulated
@@ -245,3 +247,17 @@ def test_every_trained_weight_has_its_gradient(name: str, tokens: int) -> None:
     least = step.start + step.grad_bytes + cublas_workspace((9, 0), training=True)
     assert counters.optimizer >= least
     assert counters.optimizer == pytest.approx(least, rel=0.06)  # rests of blocks of 1 to 10 MiB
+
+
+SIZES = st.one_of(st.integers(0, MIB), st.integers(MIB, 3 * MIB), st.integers(3 * MIB, 30 * MIB))
+
+
+@given(st.lists(st.tuples(st.lists(SIZES, max_size=6), st.integers(0, 40)), max_size=4))
+def test_what_is_never_given_back_fills_segments_as_the_allocator_does(
+    runs: list[tuple[list[int], int]],
+) -> None:
+    allocator = Allocator()
+    for sizes, times in runs:
+        for size in sizes * times:
+            allocator.take(size)
+    assert filled(runs) == allocator.allocated
