@@ -109,7 +109,22 @@ def transformers_2022(entry: Mapping[str, Any], precision: str) -> dict[str, Any
     return {"training.zero_grad_set_to_none": False, "training.wide_embedding_states": False}
 
 
+def transformers(entry: Mapping[str, Any], precision: str) -> dict[str, Any]:
+    """PEFT's comparison of July 2026 trains LoRA-FA's first matrix as well, as far as autograd goes.
+
+    Its script makes the optimizer, which freezes that matrix, then measures the base within
+    ``disable_adapter()``; leaving that, PEFT lets every weight of the adapter require a gradient again.  The
+    published means say so: 22 MB more are allocated between steps than in the run of January, which are
+    the gradients of 28 x 2 matrices of 3,072 x 32 in fp32.  Its MiCA stands in the run's name only.
+    """
+    if entry["kind"] == "train-lora" and "-mica" in str(entry["id"]):
+        return {"training.lora.variant": "mica"}
+    thawed = "lora-fa" in str(entry.get("optimizer")) and "PEFT 0.19.2" in str(entry.get("framework"))
+    return {"training.lora.variant": "lora"} if thawed else {}
+
+
 RECIPES = {
+    "transformers": transformers,
     "transformers_2022": transformers_2022,
     "litgpt": litgpt,
     "torchtune": torchtune,
