@@ -37,6 +37,7 @@ PARTS: dict[str, str] = {
     "audio": QT_TRANSLATE_NOOP("estimator", "Audio tower"),
     "speech": QT_TRANSLATE_NOOP("estimator", "Speech output"),
     "projection": QT_TRANSLATE_NOOP("estimator", "Projection"),
+    "contacts": QT_TRANSLATE_NOOP("estimator", "Contact map"),
     "rotary": QT_TRANSLATE_NOOP("estimator", "Rotary tables"),
     "loss": QT_TRANSLATE_NOOP("estimator", "Loss"),
     "inputs": QT_TRANSLATE_NOOP("estimator", "Inputs"),

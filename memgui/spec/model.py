@@ -67,9 +67,12 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     attention_output_gate: bool = False
     attention_sinks: bool = False
     mlp_bias: bool = False
+    gate_bias: bool = True
     bias_added: bool = False
     lm_head_bias: bool = False
+    head_bias_added: bool = False
     head_transform: bool = True
+    head_transform_bias: bool = False
     embedding_size: int | None = None
     embedding_norm: bool = False
     embedding_scaling: str = "none"

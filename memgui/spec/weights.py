@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 _TEXT: Final = re.compile(
     r"(?P<name>[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):(?P<sizes>[1-9]\d{0,9}(?:x[1-9]\d{0,9}){1,5})"
 )
-TOWERS: Final = frozenset(("vision", "audio", "speech", "projection"))
-"""Parts for images and sound: what is trained on text alone leaves them as they are."""
+TOWERS: Final = frozenset(("vision", "audio", "speech", "projection", "contacts"))
+"""Parts for images, sound and maps of contacts: what is trained on text alone leaves them as they are."""
 MOST: Final = 1_000
 """Most entries of one model."""
 MOST_EACH: Final = 10_000

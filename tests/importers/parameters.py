@@ -59,6 +59,8 @@ def _inputs(m: ModelSpec, parts: Parts) -> None:
     if m.position_embedding == "disentangled":
         parts["position_embedding"] += 2 * m.position_buckets * h
         parts["norm"] += _norm(m, h)
+    if m.relative_attention_num_buckets and not m.num_encoder_layers:
+        parts["position_embedding"] += m.relative_attention_num_buckets * m.num_attention_heads
     if m.embedding_size:
         parts["embedding_projection"] += 2 * width * h if m.is_decoder else width * h + h
     parts["token_type_embedding"] += m.type_vocab_size * width
@@ -149,7 +151,8 @@ def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
 def _mlp(m: ModelSpec, width: int, reads: int = 0, bias: bool | None = None) -> int:
     into, h = 2 if m.gated_mlp else 1, reads or m.hidden_size
     biased = m.mlp_bias if bias is None else bias
-    return h * width * (into + 1) + (width * into + h) * biased
+    inner = width * into * (m.gate_bias or not m.gated_mlp)
+    return h * width * (into + 1) + (inner + h) * biased
 
 
 def _encoder(m: ModelSpec, parts: Parts) -> None:
@@ -183,7 +186,7 @@ def _head(m: ModelSpec, parts: Parts) -> None:
     if m.head == "masked" and not m.head_transform:
         parts["lm_head"] += 0 if m.tie_word_embeddings else m.vocab_size * m.hidden_size
     elif m.head == "masked":
-        parts["lm_head"] += h * width + width * m.mlp_bias + _norm(m, width) + own
+        parts["lm_head"] += h * width + width * (m.mlp_bias or m.head_transform_bias) + _norm(m, width) + own
         parts["lm_head"] += m.vocab_size * m.lm_head_bias
     elif m.head == "image":
         parts["lm_head"] += (h + 1) * m.num_labels

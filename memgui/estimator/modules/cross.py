@@ -64,6 +64,11 @@ def biased_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
 
 def relative_bias(t: Tape, c: Context) -> None:
     """A learned bias for each head and bucket of distances, looked up for every pair of tokens."""
+    _share(t, c, _by_bucket(t, c))
+
+
+def _by_bucket(t: Tape, c: Context) -> Tensor:
+    """The bias of every pair of tokens: (queries, keys, heads)."""
     m, o = c.model, c.options
     pairs = (c.queries, c.keys)
     table = t.parameter(
@@ -75,7 +80,13 @@ def relative_bias(t: Tape, c: Context) -> None:
     )
     buckets = t.tensor("distance buckets", pairs, INT64)
     t.run("add", (), (buckets,), (), ())
-    _share(t, c, op.embedding(t, buckets, table, "position bias", (*pairs, "a")))
+    return op.embedding(t, buckets, table, "position bias", (*pairs, "a"))
+
+
+def bias_of_distances(t: Tape, c: Context) -> None:
+    """An encoder's bias by distance, made before the layers: copied for every sequence, head by head."""
+    c.bias = op.clone(t, _by_bucket(t, c), "position bias", ("b", "a", c.queries, c.keys), BY_HEAD)
+    t.hand_out(c.bias)
 
 
 def no_bias(t: Tape, c: Context, width: int) -> None:

@@ -19,7 +19,9 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     if m.repeats_key_values:
         k, v = every_head(t, c, k), every_head(t, c, v)
     scores = _scores(t, c, q, k)
-    if c.bias is not None:
+    if c.bias is not None and c.bias.dims == scores.dims:
+        scores = op.add_in_place(t, scores, c.bias)
+    elif c.bias is not None:
         scores = op.add_broadcast(t, scores, c.bias, "scores")
     weights = MASKINGS[m.score_masking](t, c, scores, mask)
     if m.attention_sinks:

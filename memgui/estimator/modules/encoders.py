@@ -5,13 +5,14 @@ from __future__ import annotations
 from memgui.estimator import operators as op
 from memgui.estimator.mixing import convolution, join
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.cross import bias_of_distances
 from memgui.estimator.modules.disentangled import distances
 from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import reaches
 from memgui.estimator.modules.rotary import tables
-from memgui.estimator.tape import NEW, PARAMETER, Dims, Parameter, Tape, Tensor
+from memgui.estimator.tape import NEW, PARAMETER, PROMOTED, Dims, Parameter, Tape, Tensor
 
 INT64 = 8
 FP32 = 4
@@ -34,19 +35,24 @@ def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
         t.make_leaf(x)
     if m.position_embedding == "learned":
         x = _segments_and_positions(t, c, x, narrow)
+    elif m.position_embedding == "rope":
+        x = _rotated_later(t, c, ids, x, narrow)
     if m.embedding_norm:
         x = norm(t, c, x, "embeddings.LayerNorm", part="embedding")
     if m.position_embedding == "disentangled":
         return distances(t, c, x)
     x = op.dropout(t, x, o.embedding_dropout)
     t.hold(x)
+    if m.relative_attention_num_buckets:
+        bias_of_distances(t, c)
     if m.embedding_size:
         t.part = "embedding_projection"
         x = projection(t, c, x, "embedding.projection", "embedded tokens", ("h",), ("e",), bias=True, cut="")
         t.part = "embedding"
     hidden_tokens(t, c, x.width)
     if m.position_embedding == "rope":
-        tables(t, c, x.width, given=not m.head_transform)  # EuroBERT's model is Llama's own
+        # EuroBERT and Nomic hand positions to their layers, as Llama does
+        tables(t, c, x.width, given=not m.head_transform or m.head_transform_bias)
     return x
 
 
@@ -77,22 +83,54 @@ def _segments_and_positions(t: Tape, c: Context, x: Tensor, narrow: Dims) -> Ten
     else:
         positions = t.tensor("position ids", rows, INT64, origin=PARAMETER)  # a slice of the buffer
     if m.type_vocab_size:
-        t.buffer("token type ids", ("P",), INT64)
-        types = t.tensor("token type ids", rows, INT64)
-        t.run("gather", (positions,), (types,), (), ())
-        segments = t.parameter(
-            "token_type_embeddings.weight",
-            (m.type_vocab_size, *narrow),
-            o.width,
-            o.base_trained,
-            part="token_type_embedding",
-        )
-        x = op.add(t, x, op.embedding(t, types, segments, "embedded segments", x.dims), "embedded")
+        x = _segments(t, c, x, narrow, rows)
     table = t.parameter(
         "position_embeddings.weight", ("P", *narrow), o.width, o.base_trained, part="position_embedding"
     )
     where = op.embedding(t, positions, table, "embedded positions", (*rows, *narrow))
     return op.add(t, x, where, "embedded") if counted else op.add_broadcast(t, x, where, "embedded")
+
+
+def _rotated_later(t: Tape, c: Context, ids: Tensor, x: Tensor, narrow: Dims) -> Tensor:
+    """Tokens whose places the layers tell by rotation; numbers of them are a buffer all the same."""
+    m = c.model
+    if m.type_vocab_size:
+        t.buffer("position ids", ("P",), INT64)
+        return _segments(t, c, x, narrow, c.rows)
+    if m.embedding_scaling == "unmasked":
+        t.buffer("position ids", ("P",), INT64)
+        return _without_masked(t, c, ids, x)
+    return x
+
+
+def _segments(t: Tape, c: Context, x: Tensor, narrow: Dims, rows: Dims) -> Tensor:
+    """An embedding of each token's segment added; whose ids are zeros where none are given."""
+    m, o = c.model, c.options
+    t.buffer("token type ids", ("P",), INT64)
+    types = t.tensor("token type ids", rows, INT64)
+    t.run("gather", (), (types,), (), ())
+    segments = t.parameter(
+        "token_type_embeddings.weight",
+        (m.type_vocab_size, *narrow),
+        o.width,
+        o.base_trained,
+        part="token_type_embedding",
+    )
+    return op.add(t, x, op.embedding(t, types, segments, "embedded segments", x.dims), "embedded")
+
+
+def _without_masked(t: Tape, c: Context, ids: Tensor, x: Tensor) -> Tensor:
+    """ESM: tokens that are masked become zeros, and the rest of each sequence as much larger, in fp32."""
+    masked = t.tensor("masked tokens", (*c.rows, 1), 1)
+    t.run("eq", (ids,), (masked,), (), ())
+    out = t.tensor("embedded", x.dims, x.width, x.grad)
+    x = t.record("masked_fill", (x, masked), out, (masked,), ((x, NEW),))
+    x = op.scale(t, x)
+    shares = t.tensor("share of tokens that are not masked", ("b", 1, 1), FP32)
+    t.run("rsub", (), (shares,), (), ())
+    scaled = t.tensor("embedded", x.dims, FP32, x.grad)
+    t.record("div", (x, shares), scaled, (shares,), ((x, NEW if x.width == FP32 else PROMOTED),))
+    return op.cast(t, scaled, c.options.width)
 
 
 def image_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
@@ -149,7 +187,8 @@ def masked_head(t: Tape, c: Context, x: Tensor) -> Tensor:
     narrow: Dims = ("e",) if m.embedding_size else ("h",)
     y = x
     if m.head_transform:
-        y = projection(t, c, x, "head.transform", "transformed", narrow, ("h",), bias=m.mlp_bias)
+        bias = m.mlp_bias or m.head_transform_bias
+        y = projection(t, c, x, "head.transform", "transformed", narrow, ("h",), bias=bias)
         y = ACTIVATIONS[m.hidden_act](t, y)
         y = norm(t, c, y, "transform.LayerNorm", part="lm_head")
     assert c.table is not None
@@ -158,7 +197,11 @@ def masked_head(t: Tape, c: Context, x: Tensor) -> Tensor:
     if m.lm_head_bias:
         shift = t.parameter("decoder.bias", ("V",), o.width, w.grad, "vocabulary")
     t.loss = True
-    logits = op.linear(t, y, w, shift, "logits", (*c.rows, "V"), "mm" if shift is None else "addmm")
+    dims: Dims = (*c.rows, "V")
+    if shift is not None and m.head_bias_added:
+        logits = op.add_broadcast(t, op.linear(t, y, w, None, "logits", dims), shift, "logits")
+    else:
+        logits = op.linear(t, y, w, shift, "logits", dims, "mm" if shift is None else "addmm")
     return cross_entropy(t, c, logits, c.rows)
 
 

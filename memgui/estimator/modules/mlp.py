@@ -21,19 +21,20 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> 
     t.part = part
     inner = (*c.rows, width)
     activate = ACTIVATIONS.get(m.hidden_act, silu)
+    into = m.mlp_bias and (m.gate_bias or not m.gated_mlp)
     if not m.gated_mlp:
         up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=m.mlp_bias)
         product = xielu(t, c, up) if m.hidden_act == "xielu" else activate(t, up)
     elif m.fused_gate_up:
-        both = projection(t, c, x, "mlp.gate_up", "gate and up", (2, width), ("h",), bias=m.mlp_bias)
+        both = projection(t, c, x, "mlp.gate_up", "gate and up", (2, width), ("h",), bias=into)
         gate, up = op.split(t, both, ("gate", "up"), (inner, inner))
         product = op.mul(t, up, activate(t, gate), "product", inner)
         t.use(up)
     else:
-        gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=m.mlp_bias)
+        gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=into)
         if not c.options.fused:
             gate = activate(t, op.scale(t, gate) if m.mup_scaling else gate)
-        up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=m.mlp_bias)
+        up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=into)
         if c.options.fused:
             product = fused.gated(t, gate, up, in_place=True)
         else:
@@ -80,6 +81,18 @@ def gelu_new(t: Tape, x: Tensor) -> Tensor:
     return y
 
 
+def gelu_erf(t: Tape, x: Tensor) -> Tensor:
+    """ESM's GELU, written out in Python: ``x * 0.5 * (1 + erf(x / sqrt(2)))``."""
+    half = op.scale(t, x, "half")
+    divided = op.scale(t, x, operator="div")
+    out = t.tensor("erf", x.dims, x.width, x.grad)
+    extra = (4 * out.coefficient, out.monomial)  # its derivative is one expression
+    one = op.shift(t, t.record("erf", (divided,), out, (divided,), ((divided, NEW),), None, extra))
+    y = op.mul(t, half, one, "activated", x.dims)
+    t.use(x)
+    return y
+
+
 def quick_gelu(t: Tape, x: Tensor) -> Tensor:
     """CLIP's GELU, written out in Python: ``x * sigmoid(1.702 * x)``."""
     opened = op.pointwise(t, "sigmoid", op.scale(t, x), "sigmoid", saves="output")
@@ -121,6 +134,7 @@ ACTIVATIONS: dict[str, Callable[[Tape, Tensor], Tensor]] = {
     "gelu": gelu,
     "gelu_pytorch_tanh": gelu,
     "gelu_new": gelu_new,
+    "gelu_erf": gelu_erf,
     "quick_gelu": quick_gelu,
     "bloom_gelu": bloom_gelu,
     "relu": relu,

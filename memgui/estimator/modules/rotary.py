@@ -24,7 +24,7 @@ class Rotation(NamedTuple):
 
     ``exact``: the tables are in fp32 whatever the model is in; ``single``: there is one, of complex
     numbers; ``written_out``: each layer makes wider tables of them first; ``looked_up``: they are rows
-    of a buffer for every position there may be.
+    of a buffer for every position there may be; ``once``: frequencies are kept once, not beside a copy.
     """
 
     turn: Turn
@@ -33,6 +33,7 @@ class Rotation(NamedTuple):
     single: bool = False
     written_out: bool = False
     looked_up: bool = False
+    once: bool = False
 
 
 # -- in the stem ----------------------------------------------------------------------------------
@@ -83,7 +84,7 @@ def _looked_up(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width
 
 
 def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int) -> Tables:
-    for _ in range(2):  # inv_freq and the copy that rotary schemes with scaling start from
+    for _ in range(1 if rotation.once else 2):  # inv_freq, and the copy that schemes with scaling start from
         t.buffer("inv_freq", ("p",), FP32 // 2)
     dims: Dims = (c.queries, rotation.width)
     if c.model.rotary_per_sequence:
@@ -220,6 +221,7 @@ ROTATIONS = {
     "half": Rotation(_half),
     "half_fp32": Rotation(_half_in_fp32, exact=True),
     "half_upcast": Rotation(_half_upcast),
+    "half_upcast_once": Rotation(_half_upcast, once=True),
     "part": Rotation(_part),
     "pairs": Rotation(_half, written_out=True),
     "pairs_upcast": Rotation(_pairs_upcast, exact=True, written_out=True),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from memgui.importers.families import (
     cousins,
     custom,
+    embedders,
     encoder,
     encoder_decoder,
     experts,
@@ -31,6 +32,7 @@ __all__ = [
     "Fields",
     "cousins",
     "custom",
+    "embedders",
     "encoder",
     "encoder_decoder",
     "experts",

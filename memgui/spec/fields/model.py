@@ -185,6 +185,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("gelu_new", QT_TRANSLATE_NOOP("fields", "GELU (tanh, in Python)")),
         Choice("gelu_pytorch_tanh", QT_TRANSLATE_NOOP("fields", "GELU (tanh)")),
         Choice("bloom_gelu", QT_TRANSLATE_NOOP("fields", "GELU (BLOOM's own)")),
+        Choice("gelu_erf", QT_TRANSLATE_NOOP("fields", "GELU (erf, ESM)")),
         Choice("quick_gelu", QT_TRANSLATE_NOOP("fields", "GELU (sigmoid)")),
         Choice("relu", "ReLU"),
         Choice("relu2", QT_TRANSLATE_NOOP("fields", "ReLU squared")),
@@ -266,9 +267,19 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "The feed-forward projections have a bias."),
     ),
     flag(
+        "gate_bias",
+        QT_TRANSLATE_NOOP("fields", "Gate bias"),
+        QT_TRANSLATE_NOOP("fields", "Where the feed-forward has a bias, gate and up have one too."),
+    ),
+    flag(
         "head_transform",
         QT_TRANSLATE_NOOP("fields", "Head transform"),
         QT_TRANSLATE_NOOP("fields", "A masked head has a layer, an activation and a norm before the table."),
+    ),
+    flag(
+        "head_transform_bias",
+        QT_TRANSLATE_NOOP("fields", "Head transform bias"),
+        QT_TRANSLATE_NOOP("fields", "The layer before the table has a bias, the feed-forward has none."),
     ),
     flag(
         "lm_head_bias",

@@ -27,6 +27,7 @@ ATTENTION: tuple[Field, ...] = (
         Choice("half", QT_TRANSLATE_NOOP("fields", "halves (Llama)")),
         Choice("half_fp32", QT_TRANSLATE_NOOP("fields", "halves in fp32 (OLMo)")),
         Choice("half_upcast", QT_TRANSLATE_NOOP("fields", "halves in fp32 (ModernBERT)")),
+        Choice("half_upcast_once", QT_TRANSLATE_NOOP("fields", "halves in fp32, frequencies once (ESM)")),
         Choice("part", QT_TRANSLATE_NOOP("fields", "halves, put together again (NeoX, Phi)")),
         Choice("pairs", QT_TRANSLATE_NOOP("fields", "pairs (Helium)")),
         Choice("pairs_upcast", QT_TRANSLATE_NOOP("fields", "pairs in fp32 (ERNIE 4.5)")),
@@ -147,6 +148,11 @@ RESIDUAL: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Bias apart"),
         QT_TRANSLATE_NOOP("fields", "The biases of linear layers are added in a step of their own."),
     ),
+    flag(
+        "head_bias_added",
+        QT_TRANSLATE_NOOP("fields", "Head bias apart"),
+        QT_TRANSLATE_NOOP("fields", "The bias of a masked head is added in a step of its own."),
+    ),
     choice(
         "embedding_scaling",
         QT_TRANSLATE_NOOP("fields", "Embedding factor"),
@@ -154,6 +160,7 @@ RESIDUAL: tuple[Field, ...] = (
         Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
         Choice("number", QT_TRANSLATE_NOOP("fields", "a number")),
         Choice("buffer", QT_TRANSLATE_NOOP("fields", "a number kept on the device")),
+        Choice("unmasked", QT_TRANSLATE_NOOP("fields", "by the share of tokens not masked, in fp32 (ESM)")),
         Choice(
             "normalizer", QT_TRANSLATE_NOOP("fields", "a bf16 number after the embedding (RecurrentGemma)")
         ),

@@ -1,0 +1,63 @@
+"""Encoders with other positions than BERT: rotary ones, or a bias by distance."""
+
+from __future__ import annotations
+
+from memgui.importers.config_reader import Config
+from memgui.importers.families.encoder import bert, roberta
+from memgui.importers.families.registry import Fields, family
+
+ROTATED: Fields = {"position_embedding": "rope", "pooler": False, "loss_in_fp32": False}
+
+
+@family("nomic_bert")
+def nomic_bert(c: Config) -> Fields:
+    """BERT with rotary positions and a gated feed-forward, without biases."""
+    biases = {"attention_bias": False, "attention_output_bias": False, "mlp_bias": False}
+    return {**bert(c), **ROTATED, **biases, "gated_mlp": True, "head_transform_bias": True}
+
+
+@family("gte")
+def gte(c: Config) -> Fields:
+    """The same with biases in attention, and dropout within the feed-forward."""
+    fields = {**bert(c), **ROTATED, "gated_mlp": True, "gate_bias": False}
+    return {**fields, "activation_dropout": fields["hidden_dropout"], "max_position_embeddings": 0}
+
+
+@family("jina_embeddings_v3")
+def jina(c: Config) -> Fields:
+    """XLM-RoBERTa with rotary positions."""
+    return {**bert(c), **ROTATED}
+
+
+@family("mpnet")
+def mpnet(c: Config) -> Fields:
+    """RoBERTa without segments, with a bias by distance that all layers are given."""
+    return {
+        **roberta(c),
+        "type_vocab_size": 0,
+        "relative_attention_num_buckets": c.count("relative_attention_num_buckets"),
+        "sdpa": False,
+    }
+
+
+@family("esm")
+def esm(c: Config) -> Fields:
+    """RoBERTa with norms before each half; ESM-2 rotates, and makes up for tokens that are masked."""
+    fields = roberta(c)
+    rotated = c.text("position_embedding_type", default="absolute") == "rotary"
+    rows = fields["max_position_embeddings"] + fields["position_offset"]
+    turned = {"position_embedding": "rope", "position_offset": 0, "rotary_style": "half_upcast_once"}
+    return {
+        **fields,
+        **({**turned, "max_position_embeddings": rows} if rotated else {}),
+        "type_vocab_size": 0,
+        "hidden_act": "gelu_erf",
+        "norm_placement": "pre",
+        "final_norm": True,
+        "query_scaling": True,
+        "embedding_scaling": "unmasked" if c.flag("token_dropout", default=False) else "none",
+        "embedding_norm": c.flag("emb_layer_norm_before", default=False),
+        "embedding_dropout": 0.0,
+        "head_bias_added": True,
+        "other_weights": (f"contacts:1x{fields['num_hidden_layers'] * fields['num_attention_heads'] + 1}",),
+    }
