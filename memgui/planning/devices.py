@@ -26,12 +26,7 @@ class OnDevice:
 
 def moved(scenario: Scenario, device: Device) -> tuple[Change, ...]:
     """The changes that put ``scenario`` on ``device``; how many there are stays."""
-    facts = {
-        "device.name": device.name,
-        "device.memory_bytes": device.memory_bytes,
-        "device.compute_capability": device.compute_capability,
-    }
-    made = (change(scenario, path, value) for path, value in facts.items())
+    made = (change(scenario, path, value) for path, value in device.facts.items())
     return tuple(one for one in made if one.new != one.old)
 
 

@@ -282,12 +282,7 @@ def with_device(scenario: Scenario, given: Mapping[str, Any], catalog: Catalog) 
                 ),
             )
         ) from unknown
-    facts = {
-        "device.name": device.name,
-        "device.memory_bytes": device.memory_bytes,
-        "device.compute_capability": device.compute_capability,
-    }
-    for path, value in facts.items():
+    for path, value in device.facts.items():
         if path not in given or path == "device.name":
             scenario = replace(scenario, path, value)
     return scenario

@@ -138,6 +138,15 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     count: int = 1
     compute_capability: str = "9.0"
 
+    @property
+    def facts(self) -> dict[str, str | int]:
+        """What is true of one of these, whatever their count: a value for each path of a scenario."""
+        return {
+            "device.name": self.name,
+            "device.memory_bytes": self.memory_bytes,
+            "device.compute_capability": self.compute_capability,
+        }
+
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything an estimate depends on."""

@@ -200,12 +200,7 @@ class Form(QWidget):
 
     def _pick_device(self, device: Device) -> None:
         self._document.finish_gesture()
-        values = {
-            "device.name": device.name,
-            "device.memory_bytes": device.memory_bytes,
-            "device.compute_capability": device.compute_capability,
-        }
-        self._document.edit_many(values, label("device.name"))
+        self._document.edit_many(device.facts, label("device.name"))
         self._document.finish_gesture()
 
     def _clear_gone(self, issues: tuple[Issue, ...]) -> None:
