@@ -153,19 +153,32 @@ def _parts(held: Account) -> dict[Parameter, list[Parameter | State]]:
 
 def _modules(program: Program) -> Iterator[list[Parameter]]:
     """Weights in the order of the modules, those of a layer together."""
-    for group, count in _groups(program):
-        for _ in range(count):
-            yield group
+    return _each(_groups(program))
 
 
-def _groups(program: Program) -> Iterator[tuple[list[Parameter], int]]:
-    """The same, with how many such layers follow each other."""
+Groups = Iterator[tuple[list[Parameter], int]]
+"""Weights that come together, with how many such layers follow each other."""
+
+
+def _each(groups: Groups) -> Iterator[list[Parameter]]:
+    return (group for group, count in groups for _ in range(count))
+
+
+def _groups(program: Program) -> Groups:
+    yield from _layers(program)
+    yield program.tail.tape.parameters, 1
+    yield from _beside(program)
+
+
+def _layers(program: Program) -> Groups:
     for stack in program.stacks:
         yield stack.frame.tape.parameters, 1
         for kind, count in stack.runs:
             yield list(kind.parameters), count
-    yield program.tail.tape.parameters, 1
-    yield program.beside.tape.parameters, 1
+
+
+def _beside(program: Program) -> Groups:
+    return ((block.tape.parameters, count) for block, count in program.beside)
 
 
 def _by_name(program: Program, wanted: set[int]) -> Iterator[Parameter]:
@@ -175,11 +188,11 @@ def _by_name(program: Program, wanted: set[int]) -> Iterator[Parameter]:
     for parameter in program.tail.tape.parameters:
         (first if parameter.part == "lm_head" else last).append(parameter)
     yield from (parameter for parameter in first if id(parameter) in wanted)
-    *groups, _, beside = _modules(program)
-    for group in groups:
+    for group in _each(_layers(program)):
         yield from sorted((p for p in group if id(p) in wanted), key=_name)
     yield from last
-    yield from beside
+    for group in _each(_beside(program)):
+        yield from group
 
 
 def _name(parameter: Parameter) -> str:

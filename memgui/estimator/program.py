@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from memgui.estimator.block import Block, Sparing
@@ -156,7 +158,8 @@ class Program:
             self.stacks.append(stack)
         tail = plan.tail if options.stage.last else sent
         self.tail = self._block("tail", tail, context, out)
-        self.beside = Block(self._weights_beside())
+        self.beside = tuple(self._weights_beside())
+        """blocks of weights that no operator uses, with how often each occurs"""
         self.inputs = tuple(context.inputs)
         """what a batch brings to the device"""
         self.pinning = tuple((block, count) for block, count in self.blocks() if block.tape.pinned)
@@ -196,17 +199,19 @@ class Program:
         tape.out = write(tape, context, x)
         return Block(tape)
 
-    def _weights_beside(self) -> Tape:
-        """Weights that no operator uses: towers, which are not trained, and what only some layers have."""
-        tape = Tape("beside", self.sizes)
+    def _weights_beside(self) -> Iterator[tuple[Block, int]]:
+        """Towers, which are not trained, and what only some layers have.
+
+        Those in a row of which there are equally many are taken to be one layer of a tower.
+        """
         o = self.options
-        for text in self.model.other_weights:
-            one = weights(text)
-            if one is not None:
+        known = [one for one in map(weights, self.model.other_weights) if one is not None]
+        for number, layer in groupby(known, key=attrgetter("number")):
+            tape = Tape("beside", self.sizes)
+            for one in layer:
                 trained = o.base_trained and one.part not in TOWERS
-                for _ in range(one.number):
-                    tape.parameter(one.name, one.shape, o.width, trainable=trained, part=one.part)
-        return tape
+                tape.parameter(one.name, one.shape, o.width, trainable=trained, part=one.part)
+            yield Block(tape), number
 
     def _layers(self, stack: Stack, plan: StackPlan) -> Tensor:
         """Compile each kind once; a layer whose input differs (no gradient, another width) is another kind.
@@ -280,8 +285,7 @@ class Program:
             yield stack.frame, 1
         yield from counts.items()
         yield self.tail, 1
-        if self.beside.tape.parameters:
-            yield self.beside, 1
+        yield from self.beside
 
 
 def _thawing(

@@ -77,16 +77,17 @@ def formats(scheme: WeightScheme, parameter: Parameter, shape: Matrix | None, pl
 Weights = tuple[tuple[Parameter | State, int], ...]
 
 
-def places(program: Program) -> Iterator[tuple[Block, tuple[int, ...]]]:
-    """Every block once, with the layers it stands in, counted through all stacks."""
+def places(program: Program) -> Iterator[tuple[Block, tuple[int, ...], int]]:
+    """Every block once, with the layers it stands in (counted through all stacks), how often in each."""
     layers: dict[Block, list[int]] = {}
     index = 0
     for kind, count in program.runs:
         for block in kind.blocks:
             layers.setdefault(block, []).extend(range(index, index + count))
         index += count
-    for block, _ in program.blocks():
-        yield block, tuple(layers.get(block, ()))
+    for block, count in program.blocks():
+        inside = tuple(layers.get(block, ()))
+        yield block, inside, 1 if inside else count
 
 
 @lru_cache(maxsize=32)
@@ -149,7 +150,7 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
     sizes = program.sizes
     base = number_format(scheme.base).bytes_for(1) if scheme.base else 0  # 0: as the program has them
     found: list[tuple[Parameter | State, int]] = []
-    for block, layers in places(program):
+    for block, layers, times in places(program):
         if not layers and not (share.tail if block is program.tail else share.stem):
             continue
         for parameter in block.tape.parameters:
@@ -158,7 +159,8 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
                 continue
             shape = matrix(parameter, sizes)
             cut = share.cuts(parameter.part)
-            for name, count in formats(scheme, parameter, shape, place):
+            for name, often in formats(scheme, parameter, shape, place):
+                count = often * times
                 as_it_is = not name and not cut and (not base or parameter.width == base)
                 if parameter.grad or as_it_is:
                     found.append((parameter, count))

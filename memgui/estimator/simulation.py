@@ -63,8 +63,9 @@ class _Simulation:
         self.replay = Replay(self.allocator, run.numbers, _streams(run, self.allocator))
         self.workspace = cublas_workspace(capability, training=False)
         self.workspaces = 0
-        weights = run.program.beside.tape.parameters
-        self.beside = [(gradient_of(weight), 1) for weight in weights if weight.grad]
+        beside = run.program.beside
+        weights = [(one, count) for block, count in beside for one in block.tape.parameters if one.grad]
+        self.beside = [(gradient_of(weight), count) for weight, count in weights]
         """gradients of weights whose operators are not written"""
         self._passes: dict[tuple[bool, bool], _Pass] = {}
 

@@ -147,10 +147,10 @@ def on_stage(account: Account, program: Program, scheme: WeightScheme | None, sh
     """The account of one device: its weights and buffers only."""
     weights = stored(program, plain(scheme), share)
     buffers = []
-    for block, layers in places(program):
+    for block, layers, times in places(program):
         here = sum(share.start <= layer < (share.stop or 0) for layer in layers)
         outside = share.tail if block is program.tail else share.stem
-        count = here if layers else int(outside)
+        count = here if layers else times * outside
         buffers += [(buffer, count) for buffer in block.tape.buffers if count]
     held = [*weights, *buffers]
     return account._replace(
