@@ -21,13 +21,12 @@ from memgui.document.result import Result
 from memgui.estimator.result import Estimate
 from memgui.spec import (
     NO_REPORT,
-    QT_TRANSLATE_NOOP,
     ImportReport,
     Issue,
-    Message,
     ModelSpec,
     Scenario,
     ScenarioError,
+    fault_issue,
     get,
     replace,
 )
@@ -302,9 +301,7 @@ class Document(QObject):
             self._recompute()
         return self._last
 
-    def _finish_and_push(
-        self, state: State, text: str, beside: Callable[[bool], None] | None = None
-    ) -> None:
+    def _finish_and_push(self, state: State, text: str, beside: Callable[[bool], None] | None = None) -> None:
         self.finish_gesture()
         if state != self._state:
             self._push(state, text, (), beside)
@@ -340,7 +337,7 @@ class Document(QObject):
             except Exception as error:
                 # A fault of ours must neither end the program nor pass for an answer.
                 log.exception("the estimate of %s failed", scenario)
-                issues = (_fault(error), *issues)
+                issues = (fault_issue(error), *issues)
         if estimate is not None:
             issues = (*issues, *(issue for issue in estimate.issues if issue not in issues))
         last_good = estimate if estimate is not None else last.last_good
@@ -364,11 +361,3 @@ def _reasons(estimate: Estimate) -> tuple[Issue, ...]:
     """Why an estimate is unknown: its own errors, or its verdict's reason as one."""
     errors = tuple(issue for issue in estimate.issues if issue.severity == "error")
     return errors or (Issue("error", "unknown", (), estimate.verdict.reason),)
-
-
-def _fault(error: Exception) -> Issue:
-    message = Message(
-        QT_TRANSLATE_NOOP("messages", "memgui has a fault and cannot compute this set-up ({error})."),
-        {"error": f"{type(error).__name__}: {error}"[:200]},
-    )
-    return Issue("error", "internal", (), message)

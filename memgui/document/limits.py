@@ -9,7 +9,7 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from memgui.document.document import Document
-from memgui.document.jobs import Job, Jobs
+from memgui.document.jobs import Cancelled, Job, Jobs
 from memgui.document.result import Result
 from memgui.planning.ask import Asker
 from memgui.planning.solve import Bound, solve
@@ -96,6 +96,11 @@ class Limits(QObject):
                 solution = solve(base, path, Asker(job.check, self._estimate))
             except ScenarioError as error:
                 log.info("no limit of %s: %s", path, error)
+                continue
+            except Cancelled:
+                raise
+            except Exception:  # the slider goes without its mark, and all else goes on
+                log.exception("no limit of %s", path)
                 continue
             bound = solution.bound is Bound.MEMORY
             found[path] = (base, Limit(solution.largest) if bound else None)

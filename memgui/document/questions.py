@@ -15,13 +15,16 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from memgui.document.document import Document
 from memgui.document.jobs import Job, Jobs
 from memgui.document.result import Result
-from memgui.spec import Scenario
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Scenario, ScenarioError, fault_issue
 
 if TYPE_CHECKING:
     from memgui.planning.ask import Asker
 
 log = logging.getLogger(__name__)
 
+NO_ANSWER = QT_TRANSLATE_NOOP(
+    "messages", "memgui has a fault and cannot show this ({error}); all else holds."
+)
 REST_MS = 150
 """A question is put after a rest this long: the picture is painted and its motion over by then."""
 
@@ -51,6 +54,7 @@ class Question(QObject):
         self._asked: Scenario | None = None
         self._scenario: Scenario | None = None
         self._answer: Any = None
+        self._fault: Issue | None = None
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(rest_ms)
@@ -63,6 +67,11 @@ class Question(QObject):
     def answer(self) -> Any:
         """The newest answer; ``None`` before the first one and where there is none."""
         return self._answer
+
+    @property
+    def fault(self) -> Issue | None:
+        """Why there is no answer where a fault of ours, or a question that cannot be put, prevented it."""
+        return self._fault
 
     @property
     def scenario(self) -> Scenario | None:
@@ -112,19 +121,27 @@ class Question(QObject):
             return
         self._asked = scenario
         estimate, work = self._document.estimator, self._work
+        faults: list[Exception] = []
 
         def run(job: Job) -> Any:
             from memgui.planning.ask import Asker  # here, so that no start waits for it
 
-            return work(scenario, Asker(job.check, estimate, remember=True))
+            return work(scenario, Asker(job.check, estimate, remember=True, fault=faults.append))
 
-        self._jobs.run(self.kind, run, lambda answer: self._learn(scenario, answer), self._failed)
+        self._jobs.run(self.kind, run, lambda answer: self._answered(scenario, answer, faults), self._failed)
 
-    def _learn(self, scenario: Scenario, answer: Any) -> None:
-        self._asked = None
+    def _learn(self, scenario: Scenario, answer: Any, fault: Issue | None = None) -> None:
+        self._asked, self._fault = None, fault
         self._scenario, self._answer = scenario, answer
         self.answered.emit()
 
     def _failed(self, error: Exception) -> None:
         log.error("%s: no answer about %s", self.kind, self._asked, exc_info=error)
-        self._learn(self._asked or self._document.scenario, None)
+        fault = error.issue if isinstance(error, ScenarioError) else fault_issue(error, NO_ANSWER)
+        self._learn(self._asked or self._document.scenario, None, fault)
+
+    def _answered(self, scenario: Scenario, answer: Any, faults: list[Exception]) -> None:
+        """``faults`` are the estimator's: what it fails at hides no other."""
+        for error in {f"{type(one).__name__}: {one}": one for one in faults}.values():
+            log.error("%s: a set-up asked about cannot be computed", self.kind, exc_info=error)
+        self._learn(scenario, answer)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from memgui.estimator import at_least
 from memgui.estimator import estimate as _estimate
 from memgui.estimator.result import Estimate
-from memgui.spec import Issue, Scenario
+from memgui.spec import Issue, Scenario, fault_issue
 from memgui.spec.validate import validate
 
 Estimator = Callable[[Scenario], Estimate]
@@ -78,6 +78,8 @@ class Asker:
         remember: whether asking again about an equal scenario gives the kept answer, while it is one of
             the last :data:`REMEMBERED`.
         floor: what a scenario needs at the least, found sooner than an estimate.
+        fault: told of an exception of the estimator; a set-up that it cannot compute then hides no other.
+            Without it the exception is raised.
     """
 
     def __init__(
@@ -87,16 +89,18 @@ class Asker:
         *,
         remember: bool = False,
         floor: Floor | None = None,
+        fault: Callable[[Exception], None] | None = None,
     ) -> None:
         self.check = check
         self.calls = 0
         self._estimate = estimate
+        self._fault = fault
         self._floor = at_least if floor is None and estimate is _estimate else floor
         self._floors: dict[Scenario, int] = {}
         self._kept: dict[Scenario, Answer] | None = {} if remember else None
 
     def __call__(self, scenario: Scenario) -> Answer:
-        """The answer about ``scenario``; raises only what ``check`` does."""
+        """The answer about ``scenario``; raises what ``check`` does, and faults that nobody is told of."""
         if self._kept is None:
             return self._ask(scenario)
         kept = self._kept.pop(scenario, None) or self._ask(scenario)
@@ -130,7 +134,13 @@ class Asker:
         if issue is not None:
             return Answer(scenario, None, issue)
         self.calls += 1
-        found = self._estimate(scenario)
+        try:
+            found = self._estimate(scenario)
+        except Exception as error:
+            if self._fault is None:
+                raise
+            self._fault(error)
+            return Answer(scenario, None, fault_issue(error))
         if found.verdict.kind == "unknown":
             said = next((one for one in found.issues if one.severity == "error"), None)
             return Answer(scenario, None, said or Issue("error", "unknown", (), found.verdict.reason))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.spec.import_report import NO_REPORT, ImportReport
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError, one_line
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError, fault_issue, one_line
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import (
     Device,
@@ -31,6 +31,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Training",
+    "fault_issue",
     "get",
     "one_line",
     "replace",

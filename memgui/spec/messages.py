@@ -73,6 +73,15 @@ class Issue(msgspec.Struct, frozen=True):
         return self.message.text if self.allowed is None else f"{self.message.text} {self.allowed.text}"
 
 
+_NO_ESTIMATE = QT_TRANSLATE_NOOP("messages", "memgui has a fault and cannot compute this set-up ({error}).")
+
+
+def fault_issue(error: Exception, template: str = _NO_ESTIMATE) -> Issue:
+    """A fault of ours said plainly: ``template`` has a place for ``{error}``."""
+    said = one_line(f"{type(error).__name__}: {error}")[:200]
+    return Issue("error", "internal", (), Message(template, {"error": said}))
+
+
 class ScenarioError(ValueError):
     """A value that a scenario cannot hold; carries the :class:`Issue` that says why."""
 

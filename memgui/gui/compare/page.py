@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QMenu, QScrollArea, QSizePolicy, QWidget
 
 from memgui.document.answers import Answers
+from memgui.document.questions import Question
 from memgui.document.result import Result
 from memgui.gui.compare.bars import Bars
 from memgui.gui.compare.inputs import Inputs
@@ -21,6 +22,7 @@ from memgui.gui.controls.scrolling import slim
 from memgui.gui.controls.segmented import SegmentedSwitch
 from memgui.gui.numbers import Numbers
 from memgui.gui.pinning import Pinning
+from memgui.gui.texts import issue_text
 from memgui.gui.theme import Look, Role, menu_sheet
 from memgui.gui.why.qt_words import QtWords
 from memgui.planning.ask import surely_fits
@@ -144,11 +146,13 @@ class ComparePage(QWidget):
         mode = self.mode.value()
         if mode == "pins":
             return pinned(self._context.pins, result)
-        question = self._answers.methods if mode == "methods" else self._answers.devices
-        found = listed(question.answer or (), result.scenario)
+        found = listed(self._question().answer or (), result.scenario)
         if 0 < self._base < len(found):
             found[0], found[self._base] = found[self._base], found[0]
         return found
+
+    def _question(self) -> Question:
+        return self._answers.methods if self.mode.value() == "methods" else self._answers.devices
 
     def _look_again(self, _: object = None) -> None:
         if not self.isVisible() or self._result is None:
@@ -279,6 +283,9 @@ class ComparePage(QWidget):
 
     def nothing(self) -> str:
         """What to do where there is nothing to compare with."""
+        fault = self._question().fault if self.mode.value() != "pins" else None
+        if fault is not None:
+            return issue_text(fault)
         if self.mode.value() != "pins" or len(self._set_ups) > 1:
             return ""
         if self._context.pins.baseline is not None:

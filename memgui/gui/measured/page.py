@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,10 +32,14 @@ from memgui.gui.theme import Look, Role
 from memgui.gui.tips import two_lines
 from memgui.gui.why.qt_words import QtWords
 from memgui.planning.measured import COUNTERS, ENTERED, Counter, Explanation, Measurement, subject
-from memgui.spec import QT_TRANSLATE_NOOP, ScenarioError
+from memgui.spec import QT_TRANSLATE_NOOP, ScenarioError, fault_issue
 
 translate = QCoreApplication.translate
+log = logging.getLogger(__name__)
 
+NO_READING = QT_TRANSLATE_NOOP(
+    "messages", "memgui has a fault and cannot read this text ({error}); nothing is changed."
+)
 _SOURCES = {
     "typed": QT_TRANSLATE_NOOP("measured", "Entered"),
     "memory_summary": QT_TRANSLATE_NOOP("measured", "PyTorch’s memory summary"),
@@ -225,6 +230,9 @@ class MeasuredPage(QWidget):
             self.measurements.read(text, self.tr("Measured run"))
         except ScenarioError as error:
             self._refuse(error)
+        except Exception as error:  # the text is a stranger's, and our reading of it may fail
+            log.exception("a pasted text cannot be read")
+            self._refuse(ScenarioError(fault_issue(error, NO_READING)))
         else:
             self._refuse(None)
 
@@ -284,7 +292,10 @@ class MeasuredPage(QWidget):
             self._explain()
 
     def _explain(self) -> None:
-        found = self.measurements.explained.answer or ()
+        asked = self.measurements.explained
+        if asked.fault is not None:
+            self._refuse(ScenarioError(asked.fault))
+        found = asked.answer or ()
         for run, explanations in zip(self.runs, found, strict=False):
             run.show_explanations(explanations)
 

@@ -14,7 +14,7 @@ from memgui.document.questions import Question
 from memgui.document.result import Result
 from memgui.document.view_settings import ViewSettings
 from memgui.gui.numbers import Numbers
-from memgui.gui.texts import label
+from memgui.gui.texts import issue_text, label
 from memgui.gui.verdict import sentence
 from memgui.gui.verdict.band import VerdictBand
 from memgui.gui.verdict.chips import Cell, Chip
@@ -115,6 +115,11 @@ class Advice(QObject):
             return
         words = QtWords(Numbers.of(self._view.view))
         answers = self._answers
+        failed = self._failed(result)
+        if failed is not None:
+            self._shown = failed
+            self._band.set_chips((self._no_advice(failed),))
+            return
         if result.scenario.task == "inference" and answers.ladder.is_current:
             if self._has_room() and answers.ladder.answer:
                 self._shown = answers.ladder
@@ -128,6 +133,24 @@ class Advice(QObject):
         elif answers.ways.is_current and answers.ways.answer is not None:
             self._shown = answers.ways
             self._band.set_chips(*self._fixes(answers.ways.answer, words))
+
+    def _failed(self, result: Result) -> Question | None:
+        """The question that is called for and that a fault of ours leaves without an answer."""
+        answers, estimate = self._answers, result.estimate
+        if result.scenario.task == "inference" and self._has_room():
+            asked = answers.ladder
+        else:
+            fits = estimate is not None and estimate.verdict.kind == "fits"
+            asked = answers.reach if fits else answers.ways
+        return asked if asked.is_current and asked.fault is not None else None
+
+    def _no_advice(self, asked: Question) -> Chip:
+        from memgui.gui.ways import texts
+
+        assert asked.fault is not None
+        title = self.tr("No advice")
+        tip = texts.tip(title, [issue_text(asked.fault)])
+        return Chip(title, self.tr("a fault of memgui"), "unknown", tip)
 
     def _press(self, data: object) -> None:
         if isinstance(data, Step):

@@ -12,7 +12,7 @@ from memgui.document.result import Result
 from memgui.document.view_settings import ViewSettings
 from memgui.gui.controls.segmented import SegmentedSwitch
 from memgui.gui.numbers import Numbers
-from memgui.gui.texts import message_text
+from memgui.gui.texts import issue_text, message_text
 from memgui.gui.theme import Look, Role
 from memgui.gui.ways import texts
 from memgui.gui.ways.list import WaysList
@@ -138,6 +138,8 @@ class WaysPage(QWidget):
         """Why the list is empty; empty before the first answer."""
         if self._question.scenario is None or self.model.rowCount():
             return ""
+        if self._question.fault is not None:
+            return issue_text(self._question.fault)
         reason = self._result.reason if self._result is not None else None
         if self._ways is None or self._ways.estimate is None:
             if reason is None:

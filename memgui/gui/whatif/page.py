@@ -12,7 +12,7 @@ from memgui.document.what_if import Swept, WhatIf
 from memgui.gui.context import AppContext
 from memgui.gui.controls.scrolling import slim
 from memgui.gui.numbers import Numbers
-from memgui.gui.texts import field_text
+from memgui.gui.texts import field_text, issue_text
 from memgui.gui.theme import Look, Role
 from memgui.gui.whatif.chart import SweepChart
 from memgui.gui.whatif.controls import CHART, Controls
@@ -21,7 +21,7 @@ from memgui.gui.whatif.largest import LargestTable
 from memgui.gui.whatif.table import SweepTable
 from memgui.gui.whatif.values import step_text
 from memgui.planning.sweep import as_csv
-from memgui.spec import get
+from memgui.spec import Issue, get
 from memgui.spec.fields import BY_PATH
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -30,11 +30,12 @@ _TITLE = 30
 
 
 class _Titled(QWidget):
-    """A picture under its title and a note."""
+    """A picture under its title and a note, or what went wrong in its place."""
 
     def __init__(self, inner: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._title = self._note = ""
+        self._inner = inner
+        self._title = self._note = self._fault = ""
         look = Look.of(self)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, look.px(_TITLE), 0, 0)
@@ -47,10 +48,30 @@ class _Titled(QWidget):
             self._title, self._note = title, note
             self.update()
 
+    @property
+    def fault(self) -> str:
+        """Why there is no picture; empty where there is one."""
+        return self._fault
+
+    def set_fault(self, fault: Issue | None) -> None:
+        """Say why there is no picture; an old one would pass for the answer."""
+        text = issue_text(fault) if fault is not None else ""
+        if text != self._fault:
+            self._fault = text
+            self._inner.setVisible(not text)
+            self.setAccessibleDescription(text)
+            self.update()
+
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         painter = QPainter(self)
         row = QRectF(0, 0, self.width(), look.px(_TITLE))
+        if self._fault:
+            painter.setPen(look.colours.secondary)
+            painter.setFont(look.font())
+            below = QRectF(self.rect()).adjusted(0, row.height() + look.px(4), 0, 0)
+            flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
+            painter.drawText(below, flags, self._fault)
         painter.setPen(look.colours.text)
         painter.setFont(look.font(Role.BODY, 600))
         shown = look.cut(self._title, row.width(), Role.BODY, 600)
@@ -148,6 +169,7 @@ class WhatIfPage(QWidget):
 
     def _show_sweep(self) -> None:
         swept = self.what_if.sweep.answer
+        self._sweep_part.set_fault(self.what_if.sweep.fault)
         if swept is None:
             return  # the last picture stays, dimmed
         self._swept = swept
@@ -159,12 +181,14 @@ class WhatIfPage(QWidget):
 
     def _show_largest(self) -> None:
         found = self.what_if.largest.answer
+        self.largest.show_fault(self.what_if.largest.fault)
         if found is not None:
             self.chart.show_crossings(found)
             self.largest.show_found(self.what_if.plan.path, found)
 
     def _show_heat(self) -> None:
         grid = self.what_if.heat_map.answer
+        self._heat_part.set_fault(self.what_if.heat_map.fault)
         if grid is None:
             return
         shown = self._result.shown if self._result is not None else None

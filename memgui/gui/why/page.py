@@ -143,7 +143,11 @@ class WhyPage(QWidget):
         if asked is None:
             return ()
         asked.want("why", serves and self.isVisible())
-        if not serves or asked.answer is None or asked.scenario != estimate.scenario:
+        if not serves or asked.scenario != estimate.scenario:
+            return ()
+        if asked.fault is not None:
+            return (Said("{fault}", messages={"fault": asked.fault.message}),)
+        if asked.answer is None:
             return ()
         return found(estimate, asked.answer)
 
