@@ -47,9 +47,9 @@ Timeline moments are keyed ``load``, ``step1.start``, ``step2.forward.layer.3``,
 
 from __future__ import annotations
 
-from memgui.estimator.at_least import at_least
+from memgui.estimator.at_least import at_least, floors
 from memgui.estimator.estimate import estimate
 from memgui.estimator.ledger import Entry, Ledger, StepFigures, ledger
 from memgui.estimator.result import Estimate
 
-__all__ = ["Entry", "Estimate", "Ledger", "StepFigures", "at_least", "estimate", "ledger"]
+__all__ = ["Entry", "Estimate", "Ledger", "StepFigures", "at_least", "estimate", "floors", "ledger"]

@@ -27,7 +27,7 @@ from memgui.estimator.points import Point
 from memgui.estimator.program import Program, compiled
 from memgui.estimator.quantisation import WHOLE, Share, matrix, scheme_of
 from memgui.estimator.result import Moment
-from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
+from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.search import Highest, highest_of
 from memgui.estimator.stages import cached, on_stage, points
 from memgui.estimator.symbols import INFERENCE
@@ -147,8 +147,8 @@ class InferenceRun(Run):
             return self.account.weight_bytes + self.prefill.walk.cache() + sum(self.prefill.input_sizes)
         return self.account.weight_bytes
 
-    def floor(self) -> int:
-        return self.account.weight_bytes
+    def floors(self) -> tuple[Floor, ...]:
+        return ({"weights": self.account.weight_bytes},)
 
     def doubt(self, found: Found) -> int:
         """gpt-fast makes its table of all positions in fp32 and complex numbers, which may stay reserved."""

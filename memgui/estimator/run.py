@@ -21,6 +21,9 @@ from memgui.spec.scenario import Scenario
 Held = dict[str, list[tuple[Thing | State, int]]]
 """Things by component, each with how often."""
 
+Floor = Mapping[str, int]
+"""Bytes by component at a moment."""
+
 
 class Found(NamedTuple):
     """The peak: its name, what stays (``base``), what is alive beside it (``amount``; ``bag()`` lists it)."""
@@ -69,8 +72,8 @@ class Run(ABC):
         """Bytes that lie still from step to step."""
 
     @abstractmethod
-    def floor(self) -> int:
-        """No more bytes than there are at the peak, known without a walk."""
+    def floors(self) -> tuple[Floor, ...]:
+        """What is there at some moments, known without a walk: no more than at the peak."""
 
     def assumptions(self) -> tuple[Message, ...]:
         """What the figures take for granted."""

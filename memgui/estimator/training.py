@@ -26,7 +26,7 @@ from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import LINEAR_LAYERS
 from memgui.estimator.result import Moment
-from memgui.estimator.run import Found, Held, Run, batch_input, monomial_values, operator_at
+from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.search import highest, highest_of
 from memgui.estimator.symbols import TRAINING
 from memgui.estimator.unit_walk import UnitWalk
@@ -148,12 +148,15 @@ class TrainingRun(Run):
         a = self.account
         return a.weight_bytes + a.state_bytes
 
-    def floor(self) -> int:
+    def floors(self) -> tuple[Floor, ...]:
+        """As the optimizer steps, and as the backward pass begins."""
         a, accumulate = self.account, self.accumulates or self.gradients_stay
-        stepping = sum(self.lying(states=True, gradients=True).values()) + a.step_bytes
-        turning = sum(self.lying(states=True, gradients=accumulate or a.fills).values())
-        turning += a.running.bytes + a.returning.bytes + self.walk(accumulate=accumulate).turned()
-        return max(stepping, turning)
+        stepping = self.lying(states=True, gradients=True)
+        stepping["temporary"] += a.step_bytes
+        turning = self.lying(states=True, gradients=accumulate or a.fills)
+        turning["temporary"] += a.running.bytes + a.returning.bytes
+        turning["activations"] += self.walk(accumulate=accumulate).turned()
+        return stepping, turning
 
     def held(self, found: Found) -> Held:
         a = self.account

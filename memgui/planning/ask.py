@@ -6,17 +6,19 @@ scenario that ``memgui.spec.validate`` finds no error in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from memgui.estimator import at_least
 from memgui.estimator import estimate as _estimate
+from memgui.estimator import floors as _floors
 from memgui.estimator.result import Estimate
 from memgui.spec import Issue, Scenario, fault_issue
 from memgui.spec.validate import validate
 
 Estimator = Callable[[Scenario], Estimate]
-Floor = Callable[[Scenario], int]
+Floors = tuple[Mapping[str, int], ...]
+"""Bytes by component that are there at some moments, at the least."""
+Floor = Callable[[Scenario], Floors]
 Check = Callable[[], None]
 """Called between estimates; raises whatever its owner likes where the answer is no longer wanted
 (``memgui.document.jobs.Job.check`` is one).  The exception passes through every tool here."""
@@ -69,6 +71,11 @@ REMEMBERED = 128
 """So many answers are kept: each holds its run, and who asks again asks soon."""
 
 
+def height(floors: Floors) -> int:
+    """The most bytes of the moments."""
+    return max((sum(floor.values()) for floor in floors), default=0)
+
+
 class Asker:
     """Asks the estimator, and keeps the answers where ``remember`` is set.
 
@@ -95,8 +102,8 @@ class Asker:
         self.calls = 0
         self._estimate = estimate
         self._fault = fault
-        self._floor = at_least if floor is None and estimate is _estimate else floor
-        self._floors: dict[Scenario, int] = {}
+        self._find_floors = _floors if floor is None and estimate is _estimate else floor
+        self._floors: dict[Scenario, Floors] = {}
         self._kept: dict[Scenario, Answer] | None = {} if remember else None
 
     def __call__(self, scenario: Scenario) -> Answer:
@@ -114,15 +121,21 @@ class Asker:
 
         An estimate of one that lacks something says ``does_not_fit``.
         """
-        if self._floor is None or (self._kept is not None and scenario in self._kept):
+        if self._kept is not None and scenario in self._kept:
             return None
-        floor = self._floors.get(scenario)
-        if floor is None:
-            floor = 0 if self.forbids(scenario) is not None else self._floor(scenario)
-            if self._kept is not None:
-                self._floors[scenario] = floor
-        missing = floor - scenario.device.memory_bytes
+        missing = height(self.floors(scenario)) - scenario.device.memory_bytes
         return missing if missing >= 0 else None
+
+    def floors(self, scenario: Scenario) -> Floors:
+        """What ``scenario`` needs at the least at some moments; nothing where that is not known."""
+        if self._find_floors is None:
+            return ()
+        found = self._floors.get(scenario)
+        if found is None:
+            found = () if self.forbids(scenario) is not None else self._find_floors(scenario)
+            if self._kept is not None:
+                self._floors[scenario] = found
+        return found
 
     def forbids(self, scenario: Scenario) -> Issue | None:
         """The first error that validation finds in ``scenario``, without an estimate."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from memgui.catalog import DeviceEntry
@@ -11,8 +12,9 @@ from memgui.estimator.result import Estimate
 from memgui.planning.ask import Asker, surely_fits
 from memgui.planning.changes import Change, apply
 from memgui.planning.ways.costs import ACCUMULATED, ROUNDING, SAME, Cost, Disturbance, cost_of
-from memgui.planning.ways.rules import LESSENING, REACHING, RULES, Means, Proposal, Rule
+from memgui.planning.ways.rules import ALWAYS, LESSENING, REACHING, RULES, Means, Proposal, Rule
 from memgui.planning.ways.titles import title_of
+from memgui.planning.ways.together import Together
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario
 from memgui.spec.fields import BY_PATH
@@ -132,7 +134,7 @@ def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: As
         met |= set(LESSENING)
     rules = [rule for rule in RULES if rule not in REACHING or rule not in met]
     firsts = [way for way in singles if way.kind != "fits"]
-    means = Means(ask, devices, _favoured(singles))
+    means = Means(ask, devices, _favoured(singles), Together(scenario, ask))
     pairs = _pairs(base, firsts, rules, means, {way.key: way for way in every})
     return Ways(scenario, base, singles, tuple(way for way in pairs if not enough or way.kind == "fits"))
 
@@ -180,9 +182,10 @@ def _favoured(singles: Iterable[Way]) -> dict[str, frozenset[object]]:
 
 
 class Far(NamedTuple):
-    """Two changes after which so many bytes are still lacking, at the least."""
+    """Two changes after which so many bytes still lack, at the least; ``number`` tells equals apart."""
 
     lacks: int
+    number: int
     first: Way
     changed: Scenario
     proposal: Proposal
@@ -202,19 +205,22 @@ def _pairs(
         gentler = [way for way in found if way.kind == "fits" and way.disturbance < first.disturbance]
         if len(gentler) >= GENTLE_PAIRS:
             break
+        paths = {one.path for one in first.changes}
         for rule in rules:
+            if ALWAYS.get(rule) in paths:
+                continue
             for proposal in rule(first.scenario, means):
                 if rule not in REACHING and _is_hopeless(base, first, proposal, alone):
                     continue
-                if {one.path for one in first.changes} & {one.path for one in proposal.changes}:
+                if paths & {one.path for one in proposal.changes}:
                     continue
                 changed = apply(first.scenario, proposal.changes)
                 if changed in seen:
                     continue
                 seen.add(changed)
-                lacks = means.ask.lacks(changed)
+                lacks = means.lacks(first.scenario, proposal.changes, changed)
                 if lacks is not None:
-                    far.append(Far(lacks, first, changed, proposal))
+                    far.append(Far(lacks, len(far), first, changed, proposal))
                     continue
                 second = _way(first.estimate, changed, proposal, means.ask)
                 if second is not None:
@@ -232,12 +238,18 @@ def _pairs(
 def _nearest(base: Estimate, found: list[Way], far: list[Far], ask: Asker) -> tuple[Way, ...]:
     """Where no pair fits, those that lack least; of the ones ``far`` off only as many are asked about."""
     nearest = sorted(found, key=lambda way: -way.headroom_bytes)[:NEAREST]
-    for lacks, first, changed, proposal in sorted(far, key=lambda one: one.lacks):
-        if len(nearest) == NEAREST and lacks > -nearest[-1].headroom_bytes:
+    heapify(far)
+    while far:
+        one = heappop(far)
+        if len(nearest) == NEAREST and one.lacks > -nearest[-1].headroom_bytes:
             break
-        second = _way(first.estimate, changed, proposal, ask)
+        lacks = ask.lacks(one.changed)
+        if lacks is not None and lacks > one.lacks:  # it was guessed from what each change does alone
+            heappush(far, one._replace(lacks=lacks))
+            continue
+        second = _way(one.first.estimate, one.changed, one.proposal, ask)
         if second is not None:
-            nearest.append(_pair(base, first, second))
+            nearest.append(_pair(base, one.first, second))
             nearest.sort(key=lambda way: (-way.headroom_bytes, way.order))
             del nearest[NEAREST:]
     return tuple(nearest)

@@ -17,6 +17,7 @@ from memgui.planning.devices import moved, smallest_device
 from memgui.planning.layout import taking
 from memgui.planning.solve import solve
 from memgui.planning.ways.costs import bits_of
+from memgui.planning.ways.together import Together
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
 from memgui.spec.fields import BY_PATH, FIELDS, Choice, Field, Kind
@@ -34,11 +35,23 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What rules work with: the asker, the devices on offer, and of fields with many choices a few."""
+    """What rules work with: the asker, the devices on offer, and of fields with many choices a few.
+
+    ``together`` is there where a rule looks for a second change.
+    """
 
     ask: Asker
     devices: Sequence[DeviceEntry] = ()
     favoured: Mapping[str, frozenset[object]] = field(default_factory=dict)
+    together: Together | None = None
+
+    def lacks(self, scenario: Scenario, changes: Sequence[Change], changed: Scenario) -> int | None:
+        """Bytes that ``changed``, which is ``scenario`` with ``changes`` made, lacks, without an estimate."""
+        if self.together is not None:
+            missing = self.together.lacks(scenario, changes, changed)
+            if missing is not None:
+                return missing
+        return self.ask.lacks(changed)
 
 
 Rule = Callable[[Scenario, Means], Iterator[Proposal]]
@@ -60,7 +73,7 @@ _NOT_A_WAY = frozenset(
 def _is_enough(scenario: Scenario, changes: tuple[Change, ...], means: Means) -> bool:
     """Whether ``scenario`` surely fits with ``changes`` made."""
     changed = apply(scenario, changes)
-    if means.ask.lacks(changed) is not None:
+    if means.lacks(scenario, changes, changed) is not None:
         return False
     found = means.ask(changed).estimate
     return found is not None and surely_fits(found)
@@ -349,7 +362,7 @@ def _fewest_devices(
 
 def _is_computable(scenario: Scenario, changes: tuple[Change, ...], means: Means) -> bool:
     changed = apply(scenario, changes)
-    return means.ask.lacks(changed) is not None or means.ask(changed).estimate is not None
+    return means.lacks(scenario, changes, changed) is not None or means.ask(changed).estimate is not None
 
 
 _MOST_DEVICES = 16
@@ -377,6 +390,13 @@ RULES: tuple[Rule, ...] = (
 
 LESSENING: tuple[Rule, ...] = (smaller_adapters, shorter)
 """Rules that do less, just as much less as is needed."""
+
+ALWAYS: Mapping[Rule, str] = {
+    smaller_steps: "training.micro_batch_size",
+    larger_device: "device.memory_bytes",
+    more_devices: "device.count",
+}
+"""A field that every proposal of a rule changes, where another change of it came before."""
 
 REACHING: tuple[Rule, ...] = (host_layers, larger_device, more_devices, *LESSENING)
 """Rules that go as far as is needed: where they can be enough, they are enough alone."""

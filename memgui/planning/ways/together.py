@@ -1,0 +1,44 @@
+"""What two changes need at the least when both are made, from what each does alone.
+
+At any moment two changes together take away no more of a component than the one does and the other; what
+the first adds to it the second is taken to take away again.  That is no law: a kernel may be free to run
+after both changes only.  So some slack is left, and what is told is a reason not to look, never a figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from memgui.planning.ask import Asker
+from memgui.planning.changes import Change, apply
+from memgui.spec import Scenario
+from memgui.spec.fields import BY_PATH
+
+SLACK = 8
+"""Of what two changes are thought to need at the least, one part in so many may be wrong."""
+
+
+class Together:
+    """Looks at two changes from ``base``, the second of which is legal and matters alone."""
+
+    def __init__(self, base: Scenario, ask: Asker) -> None:
+        self._base = base
+        self._ask = ask
+
+    def lacks(self, first: Scenario, second: Iterable[Change], changed: Scenario) -> int | None:
+        """Bytes that ``changed``, which is ``first`` with ``second`` made, probably lacks at the least."""
+        alone = apply(self._base, second)
+        if alone == self._base or not all(BY_PATH[one.path].applies(alone) for one in second):
+            return None
+        moments = zip(*map(self._ask.floors, (self._base, first, alone)), strict=False)
+        need = max((_least(*moment) for moment in moments), default=0)
+        missing = need - need // SLACK - changed.device.memory_bytes
+        return missing if missing >= 0 else None
+
+
+def _least(base: Mapping[str, int], first: Mapping[str, int], alone: Mapping[str, int]) -> int:
+    """Bytes at a moment after both changes, from those before, after the first and after the second."""
+    return sum(
+        max(0, min(first[component], there) - max(0, there - alone[component]))
+        for component, there in base.items()
+    )
