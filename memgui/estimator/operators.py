@@ -86,63 +86,73 @@ def linear(
 def matmul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
     """Batched matrix product: saves each operand whose partner needs a gradient."""
     a, b = _computed(t, a), _computed(t, b)
-    out = t.tensor(name, dims, max(a.width, b.width), a.grad or b.grad)
+    out = t.tensor(name, dims, _wider(a, b), a.grad or b.grad)
     return t.record("bmm", (a, b), out, *product(a, b))
 
 
 def product(a: Tensor, b: Tensor) -> tuple[tuple[Tensor, ...], Back]:
     """What a product of ``a`` and ``b`` saves, and the gradients it makes."""
-    saves = ((b,) if a.grad else ()) + ((a,) if b.grad else ())
-    back = (((a, NEW),) if a.grad else ()) + (((b, NEW),) if b.grad else ())
-    return saves, back
+    return partners(a, b), edges(a, NEW, b, NEW)
+
+
+def partners(a: Tensor, b: Tensor) -> tuple[Tensor, ...]:
+    """What a product of ``a`` and ``b`` saves: of each that wants a gradient the other."""
+    if a.grad:
+        return (b, a) if b.grad else (b,)
+    return (a,) if b.grad else ()
+
+
+def edges(a: Tensor, how_a: int, b: Tensor, how_b: int) -> Back:
+    """The gradients of two operands, of each that wants one."""
+    if a.grad:
+        return ((a, how_a), (b, how_b)) if b.grad else ((a, how_a),)
+    return ((b, how_b),) if b.grad else ()
+
+
+def _wider(a: Tensor, b: Tensor) -> int:
+    return a.width if a.width >= b.width else b.width
 
 
 def mul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
     """``a * b``; a smaller operand is broadcast, its gradient summed from one of full size."""
-    out = t.tensor(name, dims, max(a.width, b.width), a.grad or b.grad)
+    width = _wider(a, b)
+    out = t.tensor(name, dims, width, a.grad or b.grad)
     out.layout = a.layout
-    saves, _ = product(a, b)
-    back = tuple((x, NEW if x.width == out.width else PROMOTED) for x in (a, b) if x.grad)
+    back = edges(a, NEW if a.width == width else PROMOTED, b, NEW if b.width == width else PROMOTED)
     summed = (a.grad and a.dims != dims) or (b.grad and b.dims != dims)
-    return t.record(
-        "mul", (a, b), out, saves, back, None, (out.coefficient, out.monomial) if summed else None
-    )
+    whole = (out.coefficient, out.monomial) if summed else None
+    return t.record("mul", (a, b), out, partners(a, b), back, None, whole)
 
 
 def add(t: Tape, a: Tensor, b: Tensor, name: str = "sum") -> Tensor:
     """``a + b`` of equal shapes: saves nothing, passes its gradient on (cast where formats differ)."""
-    out = t.tensor(name, a.dims, max(a.width, b.width), a.grad or b.grad)
+    width = _wider(a, b)
+    out = t.tensor(name, a.dims, width, a.grad or b.grad)
     out.layout = a.layout
-    back = tuple((x, ALIAS if x.width == out.width else NEW) for x in (a, b) if x.grad)
+    back = edges(a, ALIAS if a.width == width else NEW, b, ALIAS if b.width == width else NEW)
     return t.record("add", (a, b), out, (), back)
 
 
 def add_broadcast(t: Tape, a: Tensor, b: Tensor, name: str = "sum") -> Tensor:
     """``a + b`` where ``b`` is smaller: its gradient is summed."""
-    out = t.tensor(name, a.dims, max(a.width, b.width), a.grad or b.grad)
-    back: Back = ((a, ALIAS if a.width == out.width else NEW),) if a.grad else ()
-    if b.grad:
-        back = (*back, (b, NEW))
+    out = t.tensor(name, a.dims, _wider(a, b), a.grad or b.grad)
+    back = edges(a, ALIAS if a.width == out.width else NEW, b, NEW)
     return t.record("add", (a, b), out, (), back)
 
 
 def minus(t: Tape, a: Tensor, b: Tensor) -> Tensor:
     """``a - b`` of equal shapes."""
-    out = t.tensor(a.name, a.dims, max(a.width, b.width), a.grad or b.grad)
+    out = t.tensor(a.name, a.dims, _wider(a, b), a.grad or b.grad)
     out.layout = a.layout
-    back: Back = ((a, ALIAS),) if a.grad else ()
-    return t.record("sub", (a, b), out, (), (*back, (b, NEW)) if b.grad else back)
+    return t.record("sub", (a, b), out, (), edges(a, ALIAS, b, NEW))
 
 
 def sub(t: Tape, a: Tensor, b: Tensor, name: str) -> Tensor:
     """``a - b`` where ``b`` is smaller: its gradient is that of ``a``, negated and summed."""
     out = t.tensor(name, a.dims, a.width, a.grad or b.grad)
     out.layout = a.layout
-    back: Back = ((a, ALIAS),) if a.grad else ()
-    if b.grad:
-        back = (*back, (b, NEW))
     extra = (out.coefficient, out.monomial) if b.grad else None
-    return t.record("sub", (a, b), out, (), back, None, extra)
+    return t.record("sub", (a, b), out, (), edges(a, ALIAS, b, NEW), None, extra)
 
 
 def scale(t: Tape, x: Tensor, name: str = "", operator: str = "mul") -> Tensor:
@@ -156,7 +166,7 @@ def add_in_place(t: Tape, a: Tensor, b: Tensor) -> Tensor:
     """``a += b``: no tensor of its own."""
     out = t.view(a, a.name, a.dims)
     out.grad = a.grad or b.grad
-    t.run("add_", (a, b), (out,), (), tuple((x, ALIAS) for x in (a, b) if x.grad))
+    t.run("add_", (a, b), (out,), (), edges(a, ALIAS, b, ALIAS))
     return out
 
 
