@@ -10,7 +10,7 @@ from __future__ import annotations
 from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, Thing, gradient_of
 from memgui.estimator.lifetimes import Consumer, Role
 from memgui.estimator.outcome import coming_to
-from memgui.estimator.saved import FREED, Saved
+from memgui.estimator.saved import FREED, Saved, behind
 from memgui.estimator.tape import ALIAS, NEW, PARAMETER, REPLACES, Op, Tape, Tensor
 
 
@@ -72,7 +72,7 @@ def backward(
     gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
     so each new one is added to them and dies, or a ``consumer`` takes it.  ``keep_input``: someone
     else keeps the block's input (checkpointing does).  ``repeated``: what is run back was computed a
-    second time, and the graph that pinned tensors hang on is gone.
+    second time, and the graph that pinned tensors hang on is gone, but for what the module refers to.
     """
     assert tape.out is not None
     back = Back(gradient_of(tape.out))
@@ -81,7 +81,7 @@ def backward(
     events = back.events
     things, sizes = events.things, events.sizes
     left = dict(saved)
-    staying: set[Tensor] = set() if repeated else set(tape.pinned)
+    staying: set[Tensor] = set(behind(tape) if tape.referred else ()) if repeated else set(tape.pinned)
     if keep_input and tape.carried is not None:
         staying.add(tape.carried)
     held = Saved(tape, left, staying) if tape.regions else None

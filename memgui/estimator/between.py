@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Generic
 
+from memgui.estimator.block import Block
 from memgui.estimator.measure import Measure, N
 from memgui.estimator.program import Kind, Program
 
@@ -12,16 +13,26 @@ class Between(Generic[N]):
     """What a micro batch through a program leaves alive, in a measure.
 
     ``keep_outputs``: the model's result is referred to until the end of backward.  ``waiting``: how many
-    micro batches have gone forward before, and not back yet.
+    micro batches have gone forward before, and not back yet.  ``refers``: modules keep something of a
+    micro batch until they run again; ``ran``: one ran before.
     """
 
     def __init__(
-        self, program: Program, measure: Measure[N], *, keep_outputs: bool = False, waiting: int = 0
+        self,
+        program: Program,
+        measure: Measure[N],
+        *,
+        keep_outputs: bool = False,
+        waiting: int = 0,
+        refers: bool = False,
+        ran: bool = False,
     ) -> None:
         self.program = program
         self.m = measure
         self.keep_outputs = keep_outputs
         self.waiting = waiting
+        self.refers = refers
+        self.ran = refers and ran
         self.offloads = program.options.checkpoint_offload
         self._kept: dict[Kind, N] = {}
 
@@ -42,6 +53,21 @@ class Between(Generic[N]):
                     known = m.add(known, m.group(block.kept, block.sort_running))
             self._kept[kind] = known
         return known
+
+    def referred(self, kind: Kind) -> N:
+        """What the modules of a layer keep of a micro batch that has run back, until they run again."""
+        m, live = self.m, self.m.nothing()
+        for block in referring(kind):
+            live = m.add(live, m.group(block.behind, block.sort_pinned))
+        return live
+
+    def all_referred(self) -> N:
+        """The same of all layers."""
+        m, live = self.m, self.m.nothing()
+        if self.refers:
+            for kind in self.program.kinds:
+                live = m.add(live, self.referred(kind), kind.count)
+        return live
 
     def in_flight(self) -> N:
         """What a pipeline stage keeps of the micro batches that wait; on the last stage none has a loss."""
@@ -115,3 +141,8 @@ class Between(Generic[N]):
                 group = block.replaced if before else block.cache
                 held = m.add(held, m.group(group, block.sort_running), kind.count)
         return held
+
+
+def referring(kind: Kind) -> list[Block]:
+    """The blocks of a layer whose modules keep what was computed again."""
+    return [block for block in kind.blocks if block.tape.referred] if kind.recomputed else []

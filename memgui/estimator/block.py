@@ -10,7 +10,7 @@ from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Scrat
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome, outcome
-from memgui.estimator.saved import saved_roots
+from memgui.estimator.saved import behind, saved_roots
 from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
 
 SPARED = frozenset(
@@ -189,6 +189,11 @@ class Block:
     def copies_passing(self) -> Group:
         """The same where nothing is kept."""
         return Group(self.tape.cast_cache)
+
+    @once
+    def behind(self) -> Group:
+        """What stays of a recomputation because the module refers to one of its results."""
+        return Group(behind(self.tape) if self.tape.referred else ())
 
     @once
     def cache(self) -> Group:

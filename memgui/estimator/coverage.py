@@ -113,10 +113,6 @@ def require_covered_run(scenario: Scenario) -> None:
         if value not in known:
             raise NotCovered(_not_yet(f"{part}.{name}", value))
     if part == "training":
-        if "rg_lru" in scenario.model.layer_types and scenario.training.activation_checkpointing != "none":
-            # its modules keep their last states, and with them the graphs that were computed again
-            value = scenario.training.activation_checkpointing
-            raise NotCovered(_not_yet("training.activation_checkpointing", value))
         _require_written(scenario)
         _require_shareable(scenario)
     if scenario.training.lora.adapter_format not in WIDTHS:

@@ -108,6 +108,10 @@ class Events:
         """The operator at whose run event ``index`` happened."""
         return self._operators[bisect_right(self._ends, index)]
 
+    def after(self, operators: int) -> int:
+        """How many events have happened when so many operators have run."""
+        return self._ends[operators - 1] if operators else 0
+
     def copy(self) -> Events:
         """The same, to go on from."""
         copy = Events()

@@ -176,7 +176,8 @@ def _saved(tensors: Iterable[Tensor]) -> list[Tensor]:
 def _step(run: TrainingRun, *, states: bool) -> StepFigures:
     a = run.account
     stay = run.gradients_before(steady=states)
-    start = run.base(states=states, gradients=stay).bytes
+    referred = run.referred().bytes
+    start = run.base(states=states, gradients=stay).bytes + (referred if states else 0)
     done = run.base(states=True, gradients=True).bytes
     phases: dict[str, int] = {}
     operators: dict[str, str] = {}
@@ -184,7 +185,7 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
         suffix = "2" if further else ""
         accumulate = further or stay
         base = run.base(states=states, gradients=accumulate)
-        walk = run.walk(accumulate=accumulate)
+        walk = run.walk(accumulate=accumulate, ran=states or further)
         for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
             busy = run.busy(base, back=phase == "backward").bytes
             phases[phase + suffix], operators[phase + suffix] = _highest(run, busy, points)
@@ -199,9 +200,9 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
         + run.walk(accumulate=stay).after_forward(),
         after_backward=run.base(states=states or a.consumer is not None, gradients=True).bytes + left,
         grad_bytes=a.gradient_bytes,
-        after_step=done,
+        after_step=done + referred,
         optimizer_state_bytes=a.state_bytes,
-        after_zero_grad=done - (0 if run.gradients_stay else a.gradient_bytes),
+        after_zero_grad=done + referred - (0 if run.gradients_stay else a.gradient_bytes),
         phases=phases,
         operators=operators,
     )

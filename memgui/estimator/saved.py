@@ -91,6 +91,17 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
     return saved
 
 
+def behind(tape: Tape) -> dict[Tensor, None]:
+    """What the graph behind the tensors that the module refers to saves, in order; no parameters."""
+    wanted: set[Tensor] = set(tape.referred)
+    found: list[Tensor] = []
+    for op in reversed(tape.ops):
+        if op.back and not wanted.isdisjoint(op.outs):
+            wanted.update([tensor for tensor, _ in op.back])
+            found += [tensor.root for tensor in op.saves]
+    return dict.fromkeys([root for root in reversed(found) if root.origin in FREED])
+
+
 FREED: Final = (MADE, CARRIED)
 """Where what a backward frees comes from."""
 

@@ -94,7 +94,7 @@ class _Simulation:
                 forward, backward = max(forward, further[0]), max(backward, further[1])
                 self._free(self.replay.gradients())
             phases = forward, backward, self._optimizer(first=not step)
-            self.replay.settle({})
+            self.replay.settle(run.counting(Counting(), accumulate=there).all_referred())
             if not run.gradients_stay:
                 self._free(gradients)
                 gradients = []
@@ -102,7 +102,7 @@ class _Simulation:
 
     def _micro_batch(self, *, accumulate: bool) -> tuple[int, int]:
         """The peaks of its forward and its backward pass."""
-        walk = self.run.counting(Counting(), accumulate=accumulate)
+        walk = self.run.counting(Counting(), accumulate=accumulate, ran=self.replay.holds)
         which = walk.accumulate, self.replay.holds  # what the pass before has left dies in this one
         known = self._passes.get(which)
         self._begin(0)

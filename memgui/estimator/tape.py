@@ -105,6 +105,7 @@ class Tape:
         "compiled",
         "drawn",
         "final",
+        "forgets",
         "frees_input",
         "half",
         "handed_out",
@@ -122,6 +123,7 @@ class Tape:
         "pinned",
         "pool",
         "recomputed",
+        "referred",
         "region",
         "regions",
         "replaced",
@@ -160,6 +162,8 @@ class Tape:
         self.results: list[Tensor] = []
         self.pinned: list[Tensor] = []
         self.outside: list[Tensor] = []
+        self.referred: tuple[Tensor, ...] = ()
+        self.forgets = 0
         self.leaf: Tensor | None = None
         self.carried: Tensor | None = None
         self.again: list[Parameter] = []
@@ -296,6 +300,18 @@ class Tape:
     def pin(self, *tensors: Tensor) -> None:
         """The graph itself refers to ``tensors`` (as attributes of a node): until the loss dies."""
         self.pinned.extend(tensor.root for tensor in tensors)
+
+    def forget(self) -> None:
+        """The module lets go here of what it refers to since it ran last (see :meth:`refer`)."""
+        self.forgets = len(self.ops)
+
+    def refer(self, tensor: Tensor) -> None:
+        """The module refers to ``tensor`` until it runs again.
+
+        With the tensor it keeps the graph behind it.  That holds nothing once it has run back; but a graph
+        that was computed again never runs back, and what it saved stays until then.
+        """
+        self.referred = (*self.referred, tensor)
 
     def make_leaf(self, x: Tensor) -> None:
         """``x.requires_grad_()``: graph, ``x`` and its gradient live until the loss dies."""

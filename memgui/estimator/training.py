@@ -14,6 +14,7 @@ from itertools import islice
 import msgspec
 
 from memgui.estimator.account import account
+from memgui.estimator.between import referring
 from memgui.estimator.keeping import keeping_of
 from memgui.estimator.layout import layout_of
 from memgui.estimator.loading import base_of, loaded_excess
@@ -95,7 +96,9 @@ class TrainingRun(Run):
         self.main_gradients = keeping.gradients_lie
         self.gradients_stay = self.main_gradients or not training.zero_grad_set_to_none
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
-        self._walks: dict[bool, Walk[int]] = {}
+        self.refers = any(referring(kind) for kind in program.kinds)
+        """whether modules keep something of a micro batch until they run again"""
+        self._walks: dict[tuple[bool, bool], Walk[int]] = {}
 
     # -- what stays -----------------------------------------------------------------------------
 
@@ -220,29 +223,41 @@ class TrainingRun(Run):
         """Whether gradients are there before the first micro batch of a step."""
         return self.gradients_stay and (steady or self.main_gradients)
 
-    def walk(self, *, accumulate: bool) -> Walk[int]:
-        """The walk of a micro batch over bytes; ``accumulate``: gradients are there before it."""
+    def walk(self, *, accumulate: bool, ran: bool = True) -> Walk[int]:
+        """The walk of a micro batch over bytes; ``accumulate``: gradients are there before it.
+
+        ``ran``: a micro batch ran before it.
+        """
         a = self.account
         accumulate = accumulate or a.consumer is not None or a.fills or a.adds
-        found = self._walks.get(accumulate)
+        key = accumulate, ran or not self.refers
+        found = self._walks.get(key)
         if found is None:
-            found = self._walks[accumulate] = self._walk(self.numbers, None, accumulate=accumulate)
+            found = self._walks[key] = self._walk(self.numbers, None, accumulate=accumulate, ran=ran)
         return found
 
-    def counting(self, measure: Measure[N], *, accumulate: bool) -> Walk[N]:
+    def counting(self, measure: Measure[N], *, accumulate: bool, ran: bool = True) -> Walk[N]:
         """The same walk over another measure that does not ask where the peak is."""
-        return self._walk(measure, None, accumulate=self.walk(accumulate=accumulate).accumulate)
+        accumulate = self.walk(accumulate=accumulate, ran=ran).accumulate
+        return self._walk(measure, None, accumulate=accumulate, ran=ran)
 
-    def contents(self, *, accumulate: bool) -> Walk[Pile]:
+    def contents(self, *, accumulate: bool, ran: bool = True) -> Walk[Pile]:
         """The same walk over tensors, guided by the one over bytes."""
-        guide = self.walk(accumulate=accumulate)
-        return self._walk(self.tensors, guide, accumulate=guide.accumulate)
+        guide = self.walk(accumulate=accumulate, ran=ran)
+        return self._walk(self.tensors, guide, accumulate=guide.accumulate, ran=ran)
 
-    def _walk(self, measure: Measure[N], guide: Walk[int] | None, *, accumulate: bool) -> Walk[N]:
+    def _walk(self, measure: Measure[N], guide: Walk[int] | None, *, accumulate: bool, ran: bool) -> Walk[N]:
         keep, consumer = self.scenario.training.keep_outputs, self.account.consumer
         if self.units is not None:
             return UnitWalk(
-                self.program, measure, self.units, accumulate=accumulate, keep_outputs=keep, guide=guide
+                self.program,
+                measure,
+                self.units,
+                accumulate=accumulate,
+                keep_outputs=keep,
+                guide=guide,
+                refers=self.refers,
+                ran=ran,
             )
         return Walk(
             self.program,
@@ -252,6 +267,8 @@ class TrainingRun(Run):
             consumer=consumer,
             guide=guide,
             waiting=self.waiting,
+            refers=self.refers,
+            ran=ran,
         )
 
     def peak(self) -> Found:
@@ -282,8 +299,10 @@ class TrainingRun(Run):
     def _saving(self, found: Found) -> Found:
         """``found``, or the moment at which the model is saved where more is there then."""
         saving = self.account.saving
-        base = self.base(states=True, gradients=self.gradients_stay)
-        if not saving.things or base.bytes + saving.bytes <= found.base.bytes + found.amount.bytes:
+        if not saving.things:
+            return found
+        base = self.base(states=True, gradients=self.gradients_stay).plus(self.referred())
+        if base.bytes + saving.bytes <= found.base.bytes + found.amount.bytes:
             return found
         amount = Amount({"temporary": saving.bytes}, saving.excess)
         return Found("step2.save", "save", STEADY["save"], base, amount, dict, -1, "")
@@ -303,7 +322,15 @@ class TrainingRun(Run):
 
     def left(self, walk: Walk[N]) -> N:
         """What of a micro batch is alive in the optimizer's step."""
-        return walk.lingering() if self.scenario.training.outputs_in_step else walk.m.nothing()
+        outputs = self.scenario.training.outputs_in_step
+        left = walk.lingering() if outputs else walk.m.nothing()
+        return walk.m.add(left, walk.all_referred()) if self.refers else left
+
+    def referred(self) -> Amount:
+        """What modules keep of the last micro batch until they run again."""
+        if not self.refers:
+            return Amount({}, 0)
+        return amount_of(self.contents(accumulate=False).all_referred(), self.tensors)
 
     def stepper(self) -> str:
         """The operator at the optimizer's peak."""
@@ -344,13 +371,14 @@ class TrainingRun(Run):
         stay = self.gradients_before(steady=states)
         make = partial(moment, overhead=overhead)
         start = self.base(states=states, gradients=stay)
-        yield make(f"{step}.start", "start", labels["start"], start)
-        yield from self._micro_batch(step, labels, start, overhead, accumulate=stay)
+        referred = self.referred()
+        yield make(f"{step}.start", "start", labels["start"], start.plus(referred) if states else start)
+        yield from self._micro_batch(step, labels, start, overhead, accumulate=stay, ran=states)
         full = self.base(states=states or self.account.consumer is not None, gradients=True)
         left = amount_of(self.left(self.contents(accumulate=stay)), self.tensors)
         yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], full.plus(left))
         if self.accumulates:
-            yield from self._micro_batch(f"{step}.micro2", FURTHER, full, overhead, accumulate=True)
+            yield from self._micro_batch(f"{step}.micro2", FURTHER, full, overhead, accumulate=True, ran=True)
             key = f"{step}.micro2.after_backward"
             yield make(key, "after_backward", FURTHER["after_backward"], full.plus(left))
         if self.scenario.training.gradient_clipping:
@@ -361,7 +389,7 @@ class TrainingRun(Run):
         stage = "optimizer"
         yield make(f"{step}.{stage}", stage, labels[stage], stepping.plus(temporary), operator=self.stepper())
         yield make(f"{step}.after_step", "after_step", labels["after_step"], stepping)
-        rest = self.base(states=True, gradients=self.gradients_stay)
+        rest = self.base(states=True, gradients=self.gradients_stay).plus(referred)
         yield make(f"{step}.after_zero_grad", "after_zero_grad", labels["after_zero_grad"], rest)
         saving = self.account.saving
         if saving.things:
@@ -369,9 +397,16 @@ class TrainingRun(Run):
             yield make(f"{step}.save", "save", labels["save"], whole)
 
     def _micro_batch(
-        self, prefix: str, labels: dict[str, str], base: Amount, overhead: Overhead, *, accumulate: bool
+        self,
+        prefix: str,
+        labels: dict[str, str],
+        base: Amount,
+        overhead: Overhead,
+        *,
+        accumulate: bool,
+        ran: bool,
     ) -> Iterator[Moment]:
-        walk = self.contents(accumulate=accumulate)
+        walk = self.contents(accumulate=accumulate, ran=ran)
         busy = self.busy(base, back=False)
         for point in walk.forward():
             yield from self._stretch(f"{prefix}.forward", "forward", labels, busy, overhead, point)

@@ -29,8 +29,18 @@ class UnitWalk(Walk[N]):
         accumulate: bool = False,
         keep_outputs: bool = False,
         guide: Walk[int] | None = None,
+        refers: bool = False,
+        ran: bool = False,
     ) -> None:
-        super().__init__(program, measure, accumulate=accumulate, keep_outputs=keep_outputs, guide=guide)
+        super().__init__(
+            program,
+            measure,
+            accumulate=accumulate,
+            keep_outputs=keep_outputs,
+            guide=guide,
+            refers=refers,
+            ran=ran,
+        )
         self.units = units
         self.adds = False
         self.brief = True
@@ -111,6 +121,8 @@ class UnitWalk(Walk[N]):
         m, unit, first = self.m, self.units.of(kind), kind.blocks[0]
         rel = m.add(m.copy(there), m.group(unit.gathered, unit.sort), -1)
         rel = m.add(rel, super().kept(kind), -1)
+        if self.refers:
+            rel = m.add(rel, self.referred(kind))
         for block in kind.blocks:
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
             rel = m.add(rel, m.group(outcome.left, sort))

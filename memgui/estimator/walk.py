@@ -30,6 +30,7 @@ class Walk(Between[N]):
     ``keep_outputs``: the model's result is referred to until the end of backward.  ``guide`` is the
     same walk over bytes, which says where in a layer the peak lies; without one all candidates
     are compared.  ``waiting``: how many micro batches have gone forward before, and not back yet.
+    ``refers``: modules keep something of a micro batch until they run again; ``ran``: one ran before.
     """
 
     def __init__(
@@ -42,8 +43,10 @@ class Walk(Between[N]):
         consumer: Consumer | None = None,
         guide: Walk[int] | None = None,
         waiting: int = 0,
+        refers: bool = False,
+        ran: bool = False,
     ) -> None:
-        super().__init__(program, measure, keep_outputs=keep_outputs, waiting=waiting)
+        super().__init__(program, measure, keep_outputs=keep_outputs, waiting=waiting, refers=refers, ran=ran)
         self.accumulate = accumulate
         self.consumer = consumer
         self.adds = self.brief = accumulate
@@ -84,8 +87,9 @@ class Walk(Between[N]):
         yield Point("loss", self, live, Outside(Place(tail.running), tail.sort_running))
 
     def begun(self) -> N:
-        """What is there for all of the forward pass."""
-        return self.in_flight()
+        """What is there as the forward pass begins."""
+        live = self.in_flight()
+        return self.m.add(live, self.all_referred()) if self.ran else live
 
     def beside_tail(self) -> N:
         """What is there beside the block after the layers, both ways."""
@@ -172,6 +176,9 @@ class Walk(Between[N]):
             events, sort = self._events(kind, block)
             if block is not first:
                 rel = m.add(rel, m.group(block.input, sort))
+            if self.ran and block.tape.referred:
+                yield Place(events, events.after(block.tape.forgets)), sort, rel
+                rel = m.add(rel, m.group(block.behind, block.sort_pinned), -1)
             yield Place(events), sort, rel
             rel = m.add(rel, m.end(events, sort))
             rel = m.add(rel, m.group(block.output, sort), -1)
@@ -189,6 +196,8 @@ class Walk(Between[N]):
         """What a layer leaves behind while the forward pass goes on."""
         m = self.m
         left = m.add(m.nothing(), self.kept(kind))
+        if self.ran:
+            left = m.add(left, self.referred(kind), -1)
         for block in kind.blocks:
             copies = block.copies_passing if kind.recomputed else block.copies
             left = m.add(left, m.group(copies, block.sort_running))
@@ -337,7 +346,7 @@ class Walk(Between[N]):
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
             left = m.add(left, m.group(self.left_on(outcome), sort))
             left = m.add(left, m.group(outcome.taken, sort), -1)
-        return left
+        return m.add(left, self.referred(kind)) if self.refers else left
 
     def outcome(self, kind: Kind, roles: Roles, block: Block) -> Outcome:
         """What the backward of one of a layer's blocks leaves to others."""

@@ -25,6 +25,8 @@ def rg_lru(t: Tape, c: Context, x: Tensor) -> Tensor:
     u = projection(t, c, x, "lru.x", "u", ("lw",), ("h",), bias=True)
     if o.cache:
         convolution_state(t, c, u, "lw", m.conv1d_width - 1)
+    elif o.training:
+        t.forget()
     u = _convolved(t, c, u)
     y = _recurrence(t, c, u)
     t.use(u)
@@ -143,6 +145,7 @@ def _scan(t: Tape, c: Context, fed: Tensor, decay: Tensor) -> Tensor:
     back: Back = tuple((one, NEW) for one in (fed, decay) if one.grad)
     if y.grad:
         t.run("scan", (fed, decay, first), (y, last, *made), tuple(kept), back, step, whole)
+        t.refer(last)
     else:
         t.run("scan", (fed, decay, first), (y, last), (), (), step)
     if c.options.cache:
