@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from memgui.gui.controls.scrolling import Splitter
@@ -11,6 +12,8 @@ from memgui.gui.window_state import WindowState
 
 NARROW = 1160
 """Below this width (13 px body) the presets give their place to the rest."""
+LEAST_TABS = 200
+"""Height that a smaller window leaves to the tabs, if it is not more than half of what there is."""
 PRESETS, FORM, DONUT, PICTURE = 192, 320, 360, 320
 NARROW_FORM, NARROW_DONUT, NARROW_PICTURE = 312, 244, 221
 
@@ -47,12 +50,17 @@ class Body(QWidget):
         ):
             for part in parts:
                 splitter.addWidget(part)
+            splitter.splitterMoved.connect(self._moved)
         # What a window grows by goes to picture and tabs, however the handles came to their places.
         for splitter, place in ((self.main, 2), (self.right, 1)):
             for index in range(splitter.count()):
                 splitter.setStretchFactor(index, 1 if index == place else 0)
         self.picture.setStretchFactor(0, 1)
         self.picture.setStretchFactor(1, 1)
+        self.is_placed = False
+        """Whether the handles have their places; there is no size to place them in before."""
+        self.was_moved = False
+        """Whether the person moved a handle: where none was, each size of the window has its own places."""
         look = Look.of(self)
         self.presets.setMinimumWidth(look.px(150))
         self.form.setMinimumWidth(look.px(280))
@@ -80,8 +88,28 @@ class Body(QWidget):
         """Spread the tabs over the picture, or put it back."""
         self.picture.setVisible(not on)
 
+    def _moved(self) -> None:
+        self.was_moved = True
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    def fit(self) -> None:
+        """Place everything for another size; where the person moved handles, only keep the tabs usable."""
+        if not self.is_placed:
+            return
+        if not self.was_moved:
+            self.put_back(self.width(), self.height())
+            return
+        picture, tabs = self.right.sizes()
+        lacking = min(Look.of(self).px(LEAST_TABS), self.height() // 2) - tabs
+        if lacking > 0 and not self.is_expanded:
+            self.right.setSizes([picture - lacking, tabs + lacking])
+
     def put_back(self, width: int, height: int) -> None:
         """The widths of the first start, for a body of that size in px."""
+        self.is_placed, self.was_moved = True, False
         look = Look.of(self)
         narrow = width < look.px(NARROW)
         form = look.px(NARROW_FORM if narrow else FORM)
@@ -99,6 +127,9 @@ class Body(QWidget):
         self.right.setSizes([picture, max(1, height - picture)])
 
     def restore(self, state: WindowState) -> bool:
-        """Put the handles where they were; false where that is not known."""
+        """Put the handles where the person had moved them; false where that is not known."""
+        if not state.flag("moved", False):
+            return False
+        self.is_placed = self.was_moved = True
         restored = [state.restore_splitter(key, splitter) for key, splitter in self.splitters().items()]
         return all(restored)

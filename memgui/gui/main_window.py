@@ -161,6 +161,7 @@ class MainWindow(QMainWindow):
             elif self.presets_folded:
                 self.presets_folded = False
                 self.body.show_presets(True)
+            self.body.fit()
             self.narrowed.emit(self._narrow)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
@@ -187,6 +188,7 @@ class MainWindow(QMainWindow):
         self.closing.emit()
         self.state.put("presets", self.presets_folded or not self.body.presets.isHidden())
         self.state.put("expanded", self.body.is_expanded)
+        self.state.put("moved", self.body.was_moved)
         self.state.keep(self, self.body.splitters())
         super().closeEvent(event)
 

@@ -5,7 +5,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QSplitterHandle, QWidget
 from pytestqt.qtbot import QtBot
 
 from memgui.gui.help import Diagnostics
@@ -219,12 +219,38 @@ def test_menus_follow_the_theme(inside: Interior, qtbot: QtBot) -> None:
         app.setPalette(before)
 
 
+def drag(handle: QSplitterHandle, by: QPoint) -> None:
+    place = handle.rect().center()
+    QTest.mousePress(handle, Qt.MouseButton.LeftButton, pos=place)
+    QTest.mouseMove(handle, place + by)
+    QTest.mouseRelease(handle, Qt.MouseButton.LeftButton, pos=place + by)
+
+
+def test_each_size_has_its_own_places_until_a_handle_is_moved(inside: Interior) -> None:
+    body, window = inside.window.body, inside.window
+    window.resize(1024, 700)
+    window.put_back()
+    small = body.right.sizes(), body.picture.sizes()
+    window.resize(2560, 1440)
+    assert body.right.sizes()[0] > 2 * small[0][0] * 0.9
+    window.resize(1024, 700)
+    assert (body.right.sizes(), body.picture.sizes()) == small
+    window.resize(2560, 1440)
+    drag(body.right.handle(1), QPoint(0, 300))
+    picture = body.right.sizes()[0]
+    window.resize(2500, 1440)
+    assert body.right.sizes()[0] == picture
+    window.resize(1024, 700)
+    assert body.right.sizes()[1] >= 180
+
+
 def test_where_everything_was_is_remembered(inside: Interior, house: House, qtbot: QtBot) -> None:
     inside.window.resize(780, 700)  # the screen of these tests has 800 x 800
     inside.form.sections["model"].set_open(True)
     inside.form.sections["workload"].set_open(False)
-    inside.window.body.main.setSizes([0, 400, sum(inside.window.body.main.sizes()) - 400])
-    assert inside.form.width() == 400
+    drag(inside.window.body.main.handle(2), QPoint(400 - inside.form.width(), 0))
+    wide = inside.form.width()
+    assert wide > 380
     assert inside.window.close()
     window = house.window()
     qtbot.addWidget(window)
@@ -233,11 +259,11 @@ def test_where_everything_was_is_remembered(inside: Interior, house: House, qtbo
     again = Interior(window, house.context)
     qtbot.waitUntil(again.form.isVisible)
     assert (window.width(), window.height()) == (780, 700)
-    assert again.form.width() == 400
+    assert again.form.width() == wide
     assert again.form.sections["model"].is_open
     assert not again.form.sections["workload"].is_open
     again.put_back()
-    assert again.form.width() < 400
+    assert again.form.width() < wide
 
 
 def test_a_broken_window_file_counts_as_none(house: House, qtbot: QtBot) -> None:
