@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+from math import ceil
 
 import msgspec
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
@@ -14,6 +16,8 @@ from memgui.gui.icons import paint_verdict
 from memgui.gui.theme import Look, Role
 from memgui.gui.verdict.sentence import verdict_word
 
+_LEFT, _RIGHT = 40, 10
+"""What a chip has beside its texts."""
 FADED = 0.5
 """Opacity of figures of an earlier set-up."""
 
@@ -98,6 +102,12 @@ class ChipButton(_Pressable):
             else chip.title
         )
 
+    def least_width(self) -> int:
+        """The width in px that cuts nothing."""
+        look, chip = Look.of(self), self.chip
+        titles = [look.width(title, Role.BODY, 600) for title in (chip.title, chip.brief) if title]
+        return ceil(max(min(titles), look.width(chip.text, Role.SMALL))) + look.px(_LEFT) + look.px(_RIGHT)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         colours = look.colours
@@ -110,8 +120,8 @@ class ChipButton(_Pressable):
         painter.setOpacity(self.opacity())
         middle = self.height() / 2
         paint_verdict(painter, self.chip.kind, QPointF(look.px(22), middle), look.px(18), colours)
-        left = look.px(40)
-        room = self.width() - left - look.px(10)
+        left = look.px(_LEFT)
+        room = self.width() - left - look.px(_RIGHT)
         side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         cut = Qt.TextElideMode.ElideRight
         for text, role, weight, ink, shift in (
@@ -313,22 +323,22 @@ class ChipRow(QWidget):
         self.update()
 
     def _place_chips(self, look: Look) -> None:
-        gap, room = look.px(self.GAP), self.width()
-        fitting = min(len(self._chips), (room + gap) // (look.px(self.NARROWEST) + gap))
-        hidden = self._hidden_count + len(self._chips) - fitting
+        gap, room, every = look.px(self.GAP), self.width(), len(self._chips)
         # A button of its own only where a chip had to give way; the whole list is a tab away anyhow.
-        more = look.px(64) if 0 < fitting < len(self._chips) else 0
+        mores = [0 if count == every else look.px(64) + gap for count in range(every + 1)]
+        rooms = [0, *((room - mores[count] + gap) // count - gap for count in range(1, every + 1))]
+        needs = [0, *accumulate((button.least_width() for button in self._chips), max)]
+        could = [count for count in range(1, every + 1) if rooms[count] >= look.px(self.NARROWEST)]
+        # One chip fewer is better than a title that is cut.
+        whole = [count for count in could if count > 1 and rooms[count] >= needs[count]]
+        fitting = max(whole or could, default=0)
+        more = mores[fitting] if fitting else 0
+        self._more.setVisible(bool(more))
+        right = room - more
         if more:
-            while fitting and fitting * (look.px(self.NARROWEST) + gap) + more > room:
-                fitting -= 1
-                hidden += 1
-        self._more.setVisible(bool(more and fitting))
-        right = room
-        if more and fitting:
-            self._more.set_count(hidden)
-            self._more.setGeometry(right - more, 0, more, self.height())
-            right -= more + gap
-        width = min(look.px(self.WIDEST), (right + gap) // fitting - gap) if fitting else 0
+            self._more.set_count(self._hidden_count + every - fitting)
+            self._more.setGeometry(right + gap, 0, more - gap, self.height())
+        width = min(max(look.px(self.WIDEST), needs[fitting]), rooms[fitting])
         for index, button in enumerate(self._chips):
             button.setVisible(index < fitting)
             button.setGeometry(right - (fitting - index) * (width + gap) + gap, 0, width, self.height())
