@@ -55,11 +55,15 @@ class Kind:
         self.shared = Group(tensor for block in blocks for tensor in block.tape.handed_out)
         """what a layer of this kind hands to those that follow"""
 
+        out = blocks[-1].tape.out
+        assert out is not None
+        self.out = out
+        """what such a layer hands on"""
+
     @property
     def differentiable(self) -> bool:
         """Whether anything in such a layer, or before it, is trained."""
-        out = self.blocks[-1].tape.out
-        return out is not None and out.grad
+        return self.out.grad
 
     @property
     def parameters(self) -> Iterator[Parameter]:
@@ -98,18 +102,22 @@ class Stack:
         self.frame_key, self.layer_key = FRAME_KEYS[frame.tape.key], LAYER_KEYS[name]
         self.runs: list[tuple[Kind, int]] = []
         self.kinds: list[Kind] = []
+        self.blocks: dict[tuple[str, str, bool, bool, int], Block] = {}
+        """by name, the weights they share, whether they are frozen, gradient and width of their input"""
+        self.pools: dict[tuple[str, int], list[Parameter]] = {}
+        """weights that layers share, by their name and the number of the block"""
         self.back: list[Stretch] = []
         self.role = ALONE
 
     def close(self, *, offloads: bool = False) -> None:
         """All layers are there; ``offloads``: checkpoints keep none of their inputs on the device."""
-        checkpointing = any(kind.recomputed for kind, _ in self.runs)
-        blocks = [block for kind, _ in self.runs for block in kind.blocks]
-        saved = {root for block in (self.frame, *blocks) for root in block.ambient}
+        checkpointing = any(kind.recomputed for kind in self.kinds)
+        saved = {root for block in (self.frame, *self.blocks.values()) for root in block.ambient}
         tape = self.frame.tape
         out = tape.out
         assert out is not None
-        given = [tensor for kind, _ in self.runs for tensor in kind.shared.tensors]
+        giving = {kind for kind in self.kinds if kind.shared.things}
+        given = [tensor for kind, _ in self.runs if kind in giving for tensor in kind.shared.tensors]
         shared, held = [*tape.handed_out, *given], [*tape.held, *given]
         kept = [one for one in held if one in saved or (checkpointing and one in shared)]
         self.holds_input = out.root in held
@@ -218,56 +226,62 @@ class Program:
 
         Returns what the last layer hands on.
         """
-        compiled: dict[tuple[str, str, bool, bool, int], Block] = {}
-        pools: dict[tuple[str, int], list[Parameter]] = {}
-        kinds: dict[tuple[layers.LayerPlan, bool, bool, int, str], Kind] = {}
+        kinds: dict[tuple[layers.LayerPlan, bool, str, bool, int], Kind] = {}
         x = stack.frame.tape.out
         assert x is not None
-        recomputed = self.options.recomputed
         thawing = _thawing(within(plan.layers, self.options.stage), self.options.frozen_layers)
         for layer, count, frozen, again in _checkpointed(thawing, self.options):
-            context = plan.context.frozen() if frozen else plan.context
             left = count
             while left:
-                before = frozen, x.grad, x.width
-                handed = tuple(plan.context.handed)
-                blocks: list[Block] = []
-                for number, (name, write) in enumerate(layer.blocks):
-                    variant = name, layer.weights, frozen, x.grad, x.width
-                    block = compiled.get(variant)
-                    if block is None:
-                        pool = pools.setdefault((layer.weights, number), []) if layer.weights else None
-                        block = compiled[variant] = self._block(name, write, context, x, pool, recomputed)
-                        _publish(block)
-                        plan.context.bias = context.bias  # what a frozen first layer makes is for all
-                    blocks.append(block)
-                    x = block.tape.out
-                    assert x is not None
-                kind = kinds.get((layer, *before, again))
+                variant = layer, frozen, again, x.grad, x.width
+                kind = kinds.get(variant)
                 if kind is None:
-                    kind = Kind(layer.key, layer.label, tuple(blocks), handed, again)
-                    kinds[layer, *before, again] = kind
-                    self.kinds.append(kind)
+                    handed = tuple(plan.context.handed)
+                    blocks = self._halves(stack, plan.context, layer, x, frozen=frozen)
+                    kind = kinds[variant] = Kind(layer.key, layer.label, blocks, handed, again)
                     stack.kinds.append(kind)
-                alike = left if (frozen, x.grad, x.width) == before else 1
+                alike = left if (kind.out.grad, kind.out.width) == (x.grad, x.width) else 1
+                x = kind.out
                 kind.count += alike
                 stack.runs.append((kind, alike))
                 left -= alike
+        self.kinds += stack.kinds
         return x
+
+    def _halves(
+        self, stack: Stack, shared: Context, layer: layers.LayerPlan, x: Tensor, *, frozen: bool
+    ) -> tuple[Block, ...]:
+        """The blocks of a layer whose input is like ``x``, each written once."""
+        context = shared.frozen() if frozen else shared
+        blocks: list[Block] = []
+        for name, write in layer.blocks:
+            variant = name, layer.weights, frozen, x.grad, x.width
+            block = stack.blocks.get(variant)
+            if block is None:
+                pool = stack.pools.setdefault((layer.weights, len(blocks)), []) if layer.weights else None
+                block = self._block(name, write, context, x, pool, self.options.recomputed)
+                stack.blocks[variant] = block
+                _publish(block)
+                shared.bias = context.bias  # what a frozen first layer makes is for all
+            blocks.append(block)
+            assert block.tape.out is not None
+            x = block.tape.out
+        return tuple(blocks)
 
     def _cast(self) -> None:
         """Give each block its role in backward."""
-        places = [Place((self.tail,), 1)]
+        places: list[Place] = [((self.tail,), 1)]
         for stack in reversed(self.stacks):
-            places += [Place(kind.blocks, count) for kind, count in reversed(stack.runs)]
-            places.append(Place((stack.frame,), 1))
+            places += [(kind.blocks, count) for kind, count in reversed(stack.runs)]
+            places.append(((stack.frame,), 1))
         cast = Cast(places)
         self.tail_role = _only(cast.roles(0))
         index = 0
         for stack in reversed(self.stacks):
             for kind, _ in reversed(stack.runs):
                 index += 1
-                stack.back += [Stretch(kind, roles, count) for roles, count in cast.roles(index)]
+                for roles, count in cast.roles(index):
+                    stack.back.append(Stretch(kind, roles, count))
             index += 1
             stack.role = _only(cast.roles(index))
 
@@ -288,37 +302,45 @@ class Program:
         yield from self.beside
 
 
-def _thawing(
-    runs: list[tuple[layers.LayerPlan, int]], frozen: int
-) -> Iterator[tuple[layers.LayerPlan, int, bool]]:
+Thawing = Iterable[tuple[layers.LayerPlan, int, bool]]
+"""Runs of layers, and whether they are frozen."""
+
+Checkpointed = Iterable[tuple[layers.LayerPlan, int, bool, str]]
+"""The same, and how they are computed again, if they are."""
+
+
+def _thawing(runs: list[tuple[layers.LayerPlan, int]], frozen: int) -> Thawing:
     """The runs of layers, the first ``frozen`` layers apart."""
+    found: list[tuple[layers.LayerPlan, int, bool]] = []
     for layer, count in runs:
-        first = min(frozen, count)
+        first = min(frozen, count) if frozen else 0
         frozen -= first
         if first:
-            yield layer, first, True
+            found.append((layer, first, True))
         if count > first:
-            yield layer, count - first, False
+            found.append((layer, count - first, False))
+    return found
 
 
-def _checkpointed(
-    runs: Iterable[tuple[layers.LayerPlan, int, bool]], options: Options
-) -> Iterator[tuple[layers.LayerPlan, int, bool, str]]:
-    """The runs of layers, those apart that are checkpointed: every so-manieth one, or some first ones."""
+def _checkpointed(runs: Thawing, options: Options) -> Checkpointed:
+    """The runs of layers, those apart that are checkpointed."""
     how = options.checkpointing if options.layerwise else "none"
-    every, most = options.checkpoint_every, options.checkpoint_layers
+    if how == "none" or (options.checkpoint_every == 1 and options.checkpoint_layers is None):
+        return [(layer, count, frozen, how) for layer, count, frozen in runs]
+    return _some_checkpointed(runs, how, options.checkpoint_every, options.checkpoint_layers)
+
+
+def _some_checkpointed(runs: Thawing, how: str, every: int, most: int | None) -> Checkpointed:
+    """Every so-manieth layer is checkpointed, or some first ones are."""
     index = 0
     for layer, count, frozen in runs:
-        if how != "none" and most is not None:
+        if most is not None:
             first = min(count, max(0, most - index))
             index += count
             if first:
                 yield layer, first, frozen, how
             if count > first:
                 yield layer, count - first, frozen, "none"
-            continue
-        if how == "none" or every == 1:
-            yield layer, count, frozen, how
             continue
         end = index + count
         while index < end:

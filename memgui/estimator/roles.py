@@ -7,22 +7,18 @@ gradient in parts.  PyTorch sums them in one buffer, from the first contribution
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import NamedTuple
 
 from memgui.estimator.block import Block
 from memgui.estimator.events import gradient_of
 from memgui.estimator.lifetimes import ALONE, Role
-from memgui.estimator.tape import PARAMETER, Tensor
+from memgui.estimator.tape import AMBIENT, PARAMETER, Tensor
 
 Roles = tuple[Role, ...]
 """The role of each block of a layer; empty where all are alone."""
 
 
-class Place(NamedTuple):
-    """``times`` equal layers in a row (their blocks in order), or one block that is no layer."""
-
-    blocks: tuple[Block, ...]
-    times: int
+Place = tuple[tuple[Block, ...], int]
+"""So many equal layers in a row (their blocks in order), or one block that is no layer."""
 
 
 class Cast:
@@ -30,31 +26,37 @@ class Cast:
 
     def __init__(self, places: Iterable[Place]) -> None:
         self._places = tuple(places)
-        blocks = dict.fromkeys(block for place in self._places for block in place.blocks)
+        blocks = dict.fromkeys([block for layer, _ in self._places for block in layer])
         shared = [tensor for block in blocks for tensor in block.tape.handed_out if tensor.grad]
         shared += [p for block in blocks for p in block.tape.parameters if p.tied and p.grad]
         self._waiting = {tensor: gradient_of(tensor) for tensor in shared}
-        self._touched = {block: _touched(block, self._waiting) for block in blocks} if shared else {}
+        self._touched: dict[Block, frozenset[Tensor]] = {}
+        """of each block that has to do with them, what gets a gradient in its backward"""
+        if shared:
+            for block in blocks:
+                touched = _touched(block, self._waiting)
+                if touched or not self._waiting.keys().isdisjoint(block.tape.handed_out):
+                    self._touched[block] = touched
         self._last: dict[Tensor, int] = {}
-        for index, place in enumerate(self._places):
-            for block in place.blocks:
-                for tensor in self._touched.get(block, ()):
-                    if tensor.origin == PARAMETER:
-                        self._last[tensor] = index
+        for index, (layer, _) in enumerate(self._places):
+            if not self._touched.keys().isdisjoint(layer):
+                for block in layer:
+                    for tensor in self._touched.get(block, ()):
+                        if tensor.origin == PARAMETER:
+                            self._last[tensor] = index
         self._seen: set[Tensor] = set()
 
     def roles(self, index: int) -> list[tuple[Roles, int]]:
         """The roles of place ``index``: one for each stretch of layers with the same roles."""
-        place = self._places[index]
-        if not any(self._touched.get(block) or block.tape.handed_out for block in place.blocks):
-            return [((), place.times)]
+        blocks, count = self._places[index]
+        if self._touched.keys().isdisjoint(blocks):
+            return [((), count)]
         ending = {tensor for tensor, last in self._last.items() if last == index}
-        count = place.times
         if count == 1:
-            return [(self._layer(place.blocks, ending), 1)]
-        first = self._layer(place.blocks, set())
-        further = self._layer(place.blocks, set())
-        last = self._layer(place.blocks, ending)
+            return [(self._layer(blocks, ending), 1)]
+        first = self._layer(blocks, set())
+        further = self._layer(blocks, set())
+        last = self._layer(blocks, ending)
         if not any(role.ends for role in last):
             return [(first, 1), (further, count - 1)]
         return [(first, 1), *([(further, count - 2)] if count > 2 else []), (last, 1)]
@@ -63,11 +65,10 @@ class Cast:
         return tuple([self._role(block, ending) for block in reversed(blocks)][::-1])
 
     def _role(self, block: Block, ending: set[Tensor]) -> Role:
-        touched = self._touched.get(block, frozenset())
-        own = [tensor for tensor in block.tape.handed_out if tensor in self._waiting]
-        if not touched and not own:
+        touched = self._touched.get(block)
+        if touched is None:
             return ALONE
-        seen, waiting = self._seen, self._waiting
+        seen, waiting, own = self._seen, self._waiting, block.tape.handed_out
         concerned = [tensor for tensor in waiting if tensor in touched or tensor in own]
         role = Role(
             {tensor: waiting[tensor] for tensor in concerned if tensor in seen},
@@ -80,4 +81,5 @@ class Cast:
 
 def _touched(block: Block, shared: Container[Tensor]) -> frozenset[Tensor]:
     """What of ``shared`` gets a gradient in the block's backward."""
-    return frozenset([tensor for op in block.tape.ops for tensor, _ in op.back if tensor in shared])
+    edges = [edge for op in block.tape.ops for edge in op.back]
+    return frozenset([tensor for tensor, _ in edges if tensor.origin >= AMBIENT and tensor in shared])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import groupby
+from itertools import chain, cycle, groupby, islice, repeat
 from typing import NamedTuple
 
 from memgui.estimator import operators as op
@@ -324,16 +324,9 @@ def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     if len(mixers) <= 1 and len(feeds) <= 1 and model.first_norm:
         only = plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, plain), together)
         return _sharing(only, count, model.num_hidden_groups) if model.num_hidden_groups else [(only, count)]
-    kinds = (
-        (
-            pattern_at(mixers, i, "full_attention"),
-            pattern_at(feeds, i, plain),
-            together,
-            not (i or model.first_norm),
-        )
-        for i in range(count)
-    )
-    runs = ((kind, len(list(run))) for kind, run in groupby(kinds))
+    bare = chain((not model.first_norm,), repeat(False))
+    each = zip(cycle(mixers or ("full_attention",)), cycle(feeds or (plain,)), repeat(together), bare)
+    runs = [(kind, len(list(run))) for kind, run in groupby(islice(each, count))]
     return [(plan(*kind), many) for kind, many in runs if kind[:2] != ("none", "none")]
 
 

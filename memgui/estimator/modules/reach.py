@@ -50,7 +50,7 @@ REACHES = {
 def reaches(model: ModelSpec) -> dict[str, Reach]:
     """The reaches that ``model`` has, by name."""
     found: dict[str, Reach] = {}
-    for mixer in model.layer_types or ("full_attention",):
+    for mixer in dict.fromkeys(model.layer_types or ("full_attention",)):
         reach = REACHES.get(mixer)
         if reach is not None and (reach.name not in found or reach.rotated):
             found[reach.name] = reach
