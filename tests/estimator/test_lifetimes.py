@@ -6,7 +6,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.block import Block
 from memgui.estimator.events import Events, Gradient, Group
 from memgui.estimator.outcome import Outcome
-from memgui.estimator.roles import Cast, Place
+from memgui.estimator.roles import Cast
 from memgui.estimator.tape import AMBIENT, Sizes, Tape, Tensor
 
 SIZES = {"h": 4, "f": 16}
@@ -95,7 +95,7 @@ def test_tied_weight_waits_for_its_other_gradient() -> None:
     x = tail.input(("b", "h"), 4, True)
     tail.out = op.linear(tail, x, table, None, "logits", ("b", "V"))
     head, embedding = Block(tail), Block(stem)
-    cast = Cast([Place((head,), 1), Place((embedding,), 1)])
+    cast = Cast([((head,), 1), ((embedding,), 1)])
     ((first, _),), ((second, _),) = cast.roles(0), cast.roles(1)
     for adding in (False, True):
         one = head.outcome(*first, accumulate=adding)
