@@ -123,7 +123,7 @@ def test_a_tensor_of_all_layers_has_one_gradient_that_waits_for_the_block_that_m
     bias.origin = AMBIENT
     layer.out = op.mul(layer, y, bias, "y", ("b", "h"))
     block = Block(layer)
-    cast = Cast([Place((block,), 3), Place((frame,), 1)])
+    cast = Cast([((block,), 3), ((frame,), 1)])
     (last, many), (others, rest) = cast.roles(0)
     assert (many, rest) == (1, 2)
     first = block.back(*last)
