@@ -109,7 +109,24 @@ def transformers_2022(entry: Mapping[str, Any], precision: str) -> dict[str, Any
     return {"training.zero_grad_set_to_none": False, "training.wide_embedding_states": False}
 
 
+FSDP_QLORA = {
+    "training.kbit_preparation": False,
+    "training.lora.adapter_format": "bf16",
+    "training.lora.rank": 64,
+    "training.lora.dropout": 0.1,
+    "training.lora.target_modules": ("k_proj", "q_proj", "v_proj", "up_proj", "down_proj", "gate_proj"),
+}
+"""What its script (train.py, March 2024) does where the command says nothing: nothing is widened to fp32."""
+
+
 def transformers(entry: Mapping[str, Any], precision: str) -> dict[str, Any]:
+    """Scripts around Transformers that are known by name."""
+    if "fsdp_qlora" in str(entry.get("framework")):
+        return FSDP_QLORA
+    return _peft(entry)
+
+
+def _peft(entry: Mapping[str, Any]) -> dict[str, Any]:
     """PEFT's comparison of July 2026 trains LoRA-FA's first matrix as well, as far as autograd goes.
 
     Its script makes the optimizer, which freezes that matrix, then measures the base within
