@@ -8,7 +8,8 @@ No Qt, no files, no clock, no locale.  Three questions can be asked:
     refuses gets a verdict of kind ``unknown`` that says why.
 
 ``at_least(scenario) -> int``
-    Bytes that the answer will not fall short of, in a fraction of the time.
+    Bytes that the answer will not fall short of, in a fraction of the time.  ``Draft(scenario)`` gives
+    both, one after the other.
 
 ``ledger(scenario) -> Ledger``
     The tensors behind it, for tests and for views that list them.  All sizes are bytes, all
@@ -47,9 +48,9 @@ Timeline moments are keyed ``load``, ``step1.start``, ``step2.forward.layer.3``,
 
 from __future__ import annotations
 
-from memgui.estimator.at_least import at_least, floors
+from memgui.estimator.at_least import Draft, at_least
 from memgui.estimator.estimate import estimate
 from memgui.estimator.ledger import Entry, Ledger, StepFigures, ledger
 from memgui.estimator.result import Estimate
 
-__all__ = ["Entry", "Estimate", "Ledger", "StepFigures", "at_least", "estimate", "floors", "ledger"]
+__all__ = ["Draft", "Entry", "Estimate", "Ledger", "StepFigures", "at_least", "estimate", "ledger"]

@@ -167,9 +167,13 @@ def _spread(scenario: Scenario) -> Estimate:
 
 
 def _staged(scenario: Scenario) -> Estimate:
-    """The estimate of the fullest pipeline stage of a training step, with every stage's peak."""
     require_covered_run(scenario)
-    stages = [(name, Assembly(scenario, run)) for name, run in stage_runs(scenario)]
+    return of_stages(scenario, stage_runs(scenario))
+
+
+def of_stages(scenario: Scenario, runs: Iterable[tuple[str, Run]]) -> Estimate:
+    """The estimate of the fullest pipeline stage of a training step, with every stage's peak."""
+    stages = [(name, Assembly(scenario, run)) for name, run in runs]
     _, worst = max(stages, key=lambda stage: stage[1].peak.bytes)
     ranks = tuple([Rank(name, stage.peak.bytes, stage.peak.allocated) for name, stage in stages])
     return msgspec.structs.replace(worst.estimate(), ranks=ranks)

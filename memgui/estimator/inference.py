@@ -22,6 +22,7 @@ import msgspec
 from memgui.estimator.account import account
 from memgui.estimator.measure import Bytes, Contents, N, Pile
 from memgui.estimator.moments import LOAD, SERVING, Amount, Overhead, amount_of, moment
+from memgui.estimator.once import once
 from memgui.estimator.overhead import BLOCK, block_bytes
 from memgui.estimator.points import Point
 from memgui.estimator.program import Program, compiled
@@ -196,7 +197,12 @@ class InferenceRun(Run):
             "kv_cache_bytes": held if len(self.passes) > 1 else before,
         }
 
-    def peak(self) -> Found:
+    def most(self) -> int:
+        return self.account.weight_bytes + (0 if self._highest is None else self._highest[1].bytes)
+
+    @once
+    def _highest(self) -> tuple[Pass, Highest] | None:
+        """The pass with the peak, and where that is."""
         best: tuple[Pass, Highest] | None = None
         for part in self.passes:
             rest = self.cache(part.walk, before=True) + (sum(part.input_sizes) if self.share.stem else 0)
@@ -204,9 +210,12 @@ class InferenceRun(Run):
             found = highest_of(points, part.numbers, 0 if best is None else best[1].bytes + 1)
             if found is not None:
                 best = part, found
-        if best is None:  # a device without layers
+        return best
+
+    def peak(self) -> Found:
+        if self._highest is None:  # a device without layers
             return self._idle()
-        part, found = best
+        part, found = self._highest
         return self._found(part, found.at, found.offset)
 
     def _idle(self) -> Found:

@@ -72,6 +72,10 @@ class Run(ABC):
         """Bytes that lie still from step to step."""
 
     @abstractmethod
+    def most(self) -> int:
+        """Bytes of all things at the peak."""
+
+    @abstractmethod
     def floors(self) -> tuple[Floor, ...]:
         """What is there at some moments, known without a walk: no more than at the peak."""
 

@@ -20,6 +20,7 @@ from memgui.estimator.layout import layout_of
 from memgui.estimator.loading import base_of, loaded_excess
 from memgui.estimator.measure import Bytes, Contents, Measure, N, Pile
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
+from memgui.estimator.once import once
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.options import ADAPTERS, BASES
 from memgui.estimator.overhead import block_bytes
@@ -28,7 +29,7 @@ from memgui.estimator.program import Program
 from memgui.estimator.quantisation import LINEAR_LAYERS
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
-from memgui.estimator.search import highest, highest_of
+from memgui.estimator.search import Highest, highest, highest_of
 from memgui.estimator.symbols import TRAINING
 from memgui.estimator.unit_walk import UnitWalk
 from memgui.estimator.units import units_of
@@ -274,7 +275,13 @@ class TrainingRun(Run):
     def peak(self) -> Found:
         return self._saving(self._stepping())
 
-    def _stepping(self) -> Found:
+    def most(self) -> int:
+        stepping, _, best = self._highest
+        return stepping if best is None else best.bytes
+
+    @once
+    def _highest(self) -> tuple[int, int, Highest | None]:
+        """Bytes as the optimizer steps; how many points lie ahead of backward; the one with more bytes."""
         accumulate = self.accumulates or self.gradients_stay
         walk = self.walk(accumulate=accumulate)
         start = self.base(states=True, gradients=accumulate)
@@ -283,11 +290,16 @@ class TrainingRun(Run):
         points = [(point, ahead) for point in walk.forward()]
         turn = len(points)
         points += [(point, behind) for point in walk.backward()]
-        step = Amount({"temporary": self.account.step_bytes}, 0)
         base = self.base(states=True, gradients=True)
-        floor = base.bytes + step.bytes + self.left(walk)
-        best = highest_of(points, self.numbers, floor)
+        stepping = base.bytes + self.account.step_bytes + self.left(walk)
+        return stepping, turn, highest_of(points, self.numbers, stepping)
+
+    def _stepping(self) -> Found:
+        accumulate = self.accumulates or self.gradients_stay
+        _, turn, best = self._highest
         if best is None:
+            base = self.base(states=True, gradients=True)
+            step = Amount({"temporary": self.account.step_bytes}, 0)
             pile = self.left(self.contents(accumulate=accumulate))
             amount = step.plus(amount_of(pile, self.tensors))
             bag = partial(self.tensors.bag, pile)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
+from memgui.estimator import Draft
 from memgui.estimator import estimate as _estimate
-from memgui.estimator import floors as _floors
 from memgui.estimator.result import Estimate
 from memgui.spec import Issue, Scenario, fault_issue
 from memgui.spec.validate import validate
@@ -18,7 +19,6 @@ from memgui.spec.validate import validate
 Estimator = Callable[[Scenario], Estimate]
 Floors = tuple[Mapping[str, int], ...]
 """Bytes by component that are there at some moments, at the least."""
-Floor = Callable[[Scenario], Floors]
 Check = Callable[[], None]
 """Called between estimates; raises whatever its owner likes where the answer is no longer wanted
 (``memgui.document.jobs.Job.check`` is one).  The exception passes through every tool here."""
@@ -71,11 +71,6 @@ REMEMBERED = 128
 """So many answers are kept: each holds its run, and who asks again asks soon."""
 
 
-def height(floors: Floors) -> int:
-    """The most bytes of the moments."""
-    return max((sum(floor.values()) for floor in floors), default=0)
-
-
 class Asker:
     """Asks the estimator, and keeps the answers where ``remember`` is set.
 
@@ -84,7 +79,6 @@ class Asker:
         estimate: what is asked.
         remember: whether asking again about an equal scenario gives the kept answer, while it is one of
             the last :data:`REMEMBERED`.
-        floor: what a scenario needs at the least, found sooner than an estimate.
         fault: told of an exception of the estimator; a set-up that it cannot compute then hides no other.
             Without it the exception is raised.
     """
@@ -95,15 +89,15 @@ class Asker:
         estimate: Estimator = _estimate,
         *,
         remember: bool = False,
-        floor: Floor | None = None,
         fault: Callable[[Exception], None] | None = None,
     ) -> None:
         self.check = check
         self.calls = 0
         self._estimate = estimate
         self._fault = fault
-        self._find_floors = _floors if floor is None and estimate is _estimate else floor
+        self._draft: Draft | None = None
         self._floors: dict[Scenario, Floors] = {}
+        self._least: dict[Scenario, int] = {}
         self._kept: dict[Scenario, Answer] | None = {} if remember else None
 
     def __call__(self, scenario: Scenario) -> Answer:
@@ -123,19 +117,31 @@ class Asker:
         """
         if self._kept is not None and scenario in self._kept:
             return None
-        missing = height(self.floors(scenario)) - scenario.device.memory_bytes
-        return missing if missing >= 0 else None
+        least, limit = self._least.get(scenario), scenario.device.memory_bytes
+        if least is None:
+            least = max((sum(floor.values()) for floor in self.floors(scenario)), default=0)
+            if 0 < least < limit and (draft := self._drafted(scenario)) is not None:
+                least = draft.at_least
+            if self._kept is not None:
+                self._least[scenario] = least
+        return least - limit if least >= limit else None
 
     def floors(self, scenario: Scenario) -> Floors:
         """What ``scenario`` needs at the least at some moments; nothing where that is not known."""
-        if self._find_floors is None:
-            return ()
         found = self._floors.get(scenario)
         if found is None:
-            found = () if self.forbids(scenario) is not None else self._find_floors(scenario)
+            draft = self._drafted(scenario)
+            found = () if draft is None else draft.floors
             if self._kept is not None:
                 self._floors[scenario] = found
         return found
+
+    def _drafted(self, scenario: Scenario) -> Draft | None:
+        """What is known of ``scenario`` before its estimate is made, which goes on from there."""
+        if self._draft is None or self._draft.scenario is not scenario:
+            known = self._estimate is _estimate and self.forbids(scenario) is None
+            self._draft = Draft(scenario) if known else None
+        return self._draft
 
     def forbids(self, scenario: Scenario) -> Issue | None:
         """The first error that validation finds in ``scenario``, without an estimate."""
@@ -143,12 +149,18 @@ class Asker:
         return next((issue for issue in validate(scenario) if issue.severity == "error"), None)
 
     def _ask(self, scenario: Scenario) -> Answer:
-        issue = self.forbids(scenario)
-        if issue is not None:
-            return Answer(scenario, None, issue)
+        draft = self._draft
+        if draft is not None and draft.scenario is scenario:
+            self.check()
+            estimate = draft.estimate
+        else:
+            issue = self.forbids(scenario)
+            if issue is not None:
+                return Answer(scenario, None, issue)
+            estimate = partial(self._estimate, scenario)
         self.calls += 1
         try:
-            found = self._estimate(scenario)
+            found = estimate()
         except Exception as error:
             if self._fault is None:
                 raise
