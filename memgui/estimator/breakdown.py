@@ -131,5 +131,5 @@ class Breakdown:
         return Node(key, label, size, (), partial(self._derive, things, source, text))
 
     def _derive(self, things: list[Listed], source: str, text: str, node: Node) -> Derivation:
-        written, symbols = formula(things, self.scenario, self.program.sizes.values)
+        written, symbols = formula(things, self.scenario, self.program.values, self.program.letters)
         return Derivation(written, symbols, source, text)

@@ -79,6 +79,7 @@ def _weighted(model: ModelSpec) -> bool:
 def _writes_a_plain_mlp(model: ModelSpec) -> bool:
     """Whether anything but grouped experts, which may gate otherwise, takes the activation."""
     beside = "dense" in model.mlp_layer_types or model.n_shared_experts > 0
+    beside = beside or "dense_sparse" in model.mlp_layer_types
     return not model.num_experts or beside or model.expert_layout != "grouped"
 
 
@@ -133,6 +134,9 @@ def _require_split(scenario: Scenario) -> None:
         return
     if _shape(model) != "decoder":
         raise NotCovered(_not_yet("model.is_decoder", model.is_decoder))
+    for value in model.layer_types if split.pipeline > 1 else ():
+        if value in BORROWED:  # a stage would have to be sent them
+            raise NotCovered(_not_yet("model.layer_types", value))
     for value in model.layer_types if max(split.tensor, split.context) > 1 else ():
         if value not in SHARED_MIXERS:
             raise NotCovered(_not_yet("model.layer_types", value))
@@ -140,7 +144,13 @@ def _require_split(scenario: Scenario) -> None:
         raise NotCovered(_not_yet("training.attention", scenario.training.attention))
 
 
-SHARED_MIXERS: Final = ("full_attention", "sliding_attention", "chunked_attention", "unrotated_attention")
+LENT: Final = ("lending_attention", "lending_sliding_attention")
+BORROWED: Final = ("borrowing_attention", "borrowing_sliding_attention")
+"""Mixers that keep keys and values for later layers, and those that use them."""
+SHARED_MIXERS: Final = (
+    *("full_attention", "sliding_attention", "chunked_attention", "unrotated_attention"),
+    *(*LENT, *BORROWED),
+)
 """Mixers whose heads ranks can share."""
 
 

@@ -37,8 +37,20 @@ def described(thing: Thing | State) -> tuple[Dims, int, int]:
     return thing.dims, thing.width, 1
 
 
-def formula(things: Counted, scenario: Scenario, values: Mapping[str, int]) -> tuple[str, dict[str, Symbol]]:
-    """The formula of ``things`` and its symbols; evaluated, it gives their bytes exactly."""
+def _block(thing: Thing | State) -> str:
+    return thing.of.block if isinstance(thing, Gradient | Scratch | State) else thing.block
+
+
+def formula(
+    things: Counted,
+    scenario: Scenario,
+    values: Mapping[str, int],
+    letters: Mapping[str, Mapping[str, str]] | None = None,
+) -> tuple[str, dict[str, Symbol]]:
+    """The formula of ``things`` and its symbols; evaluated, it gives their bytes exactly.
+
+    ``letters``: of blocks whose layers have other sizes, the letters that they have instead.
+    """
     terms: dict[tuple[str, ...], Fraction] = {}
     rest = 0
     used: dict[str, Symbol] = {}
@@ -49,11 +61,12 @@ def formula(things: Counted, scenario: Scenario, values: Mapping[str, int]) -> t
             continue
         factor = numerator
         names: list[str] = []
+        own = letters.get(_block(thing)) if letters else None
         for dim in dims:
             if isinstance(dim, int):
                 factor *= dim
             else:
-                names.append(dim)
+                names.append(dim if own is None else own.get(dim, dim))
         if factor % denominator and not isinstance(thing, State):
             rest += thing.coefficient * count
             continue

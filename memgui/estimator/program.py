@@ -28,6 +28,7 @@ from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.split import on_rank, within
 from memgui.estimator.tape import AMBIENT, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
+from memgui.spec.variants import variant, varied
 from memgui.spec.weights import TOWERS, weights
 
 
@@ -152,6 +153,12 @@ class Program:
         values = model_values(model, rank, options.virtual_tokens)
         self.sizes = sizes = Sizes(on_rank(values, options.split))
         self.context = context = Context(model, options, sizes, names(model.model_type))
+        self.values = sizes.values
+        """what the letters of formulas are worth"""
+        self.letters: dict[str, dict[str, str]] = {}
+        """of blocks with other sizes: what letters they have in place of the usual ones"""
+        if model.layer_variants:
+            self._vary(rank)
         self.kinds: list[Kind] = []
         self.stacks: list[Stack] = []
         plan = outline(context)
@@ -196,7 +203,7 @@ class Program:
     ) -> Block:
         """A block; one that shares its weights takes them from ``pool``, or fills it where it is empty."""
         o = self.options
-        tape = Tape(key, self.sizes, o.autocast, o.training, o.half, recomputed)
+        tape = Tape(key, context.sizes, o.autocast, o.training, o.half, recomputed)
         tape.old = o.implementation == OLD
         tape.pool = pool
         tape.compiled = o.compiled
@@ -206,6 +213,28 @@ class Program:
             x = tape.input(before.dims, before.width, before.grad)
         tape.out = write(tape, context, x)
         return Block(tape)
+
+    def _vary(self, rank: int) -> None:
+        """Layers of other sizes get sizes of their own; letters that differ are called after their mixer."""
+        o = self.options
+        values = dict(self.values)
+        for text in self.model.layer_variants:
+            found = variant(text)
+            if found is None:
+                continue
+            mixer = found[0]
+            own = varied(self.model, mixer)
+            sizes = self.sizes.beside(on_rank(model_values(own, rank, o.virtual_tokens), o.split))
+            self.context.variants[mixer] = own, sizes
+            letters = {
+                letter: f"{letter}_{mixer}"
+                for letter, value in sizes.values.items()
+                if self.sizes.values[letter] != value
+            }
+            values |= {name: sizes.values[letter] for letter, name in letters.items()}
+            keys = (mixer, *(f"{feed}.{mixer}" for feed in layers.FEED_FORWARDS))
+            self.letters |= dict.fromkeys(keys, letters)
+        self.values = values
 
     def _weights_beside(self) -> Iterator[tuple[Block, int]]:
         """Towers, which are not trained, and what only some layers have.
@@ -253,6 +282,8 @@ class Program:
     ) -> tuple[Block, ...]:
         """The blocks of a layer whose input is like ``x``, each written once."""
         context = shared.frozen() if frozen else shared
+        if layer.variant:
+            context = context.varied(layer.variant)
         blocks: list[Block] = []
         for name, write in layer.blocks:
             variant = name, layer.weights, frozen, x.grad, x.width

@@ -12,7 +12,7 @@ embedding whole and the head's columns divided, whose logits are gathered.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,7 @@ from memgui.estimator.walk import Walk
 from memgui.spec.formats import WeightScheme
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
+from memgui.spec.variants import variant, written
 
 SPLIT_HEAD: Final = ("lm_head",)
 """What a tensor parallel rank has a part of beside the layers that are narrower there."""
@@ -55,13 +56,29 @@ def narrowed(scenario: Scenario) -> Scenario:
     if degree == 1:
         return scenario
     attends = all(one.endswith("attention") for one in model.layer_types)
-    changes: dict[str, int] = {}
+    changes: dict[str, Any] = {}
     for name in _DIVIDED:
         whole: int = getattr(model, name)
         if whole % degree or not attends:
             raise NotCovered(_not_divided(scenario))
         changes[name] = whole // degree
+    if model.layer_variants:
+        changes["layer_variants"] = tuple(_narrower(scenario, text, degree) for text in model.layer_variants)
     return msgspec.structs.replace(scenario, model=msgspec.structs.replace(model, **changes))
+
+
+def _narrower(scenario: Scenario, text: str, degree: int) -> str:
+    """What layers of other sizes have on a rank."""
+    found = variant(text)
+    if found is None:
+        return text
+    mixer, sizes = found
+    for name in _DIVIDED:
+        if sizes.get(name, 0) % degree:
+            raise NotCovered(_not_divided(scenario))
+        if name in sizes:
+            sizes[name] //= degree
+    return written(mixer, **sizes)
 
 
 def rank_of(narrow: Scenario) -> Share:

@@ -309,6 +309,8 @@ def open_symbols(scenario: Scenario) -> dict[str, tuple[str, str | None, Callabl
 def symbol(scenario: Scenario, name: str, values: Mapping[str, int]) -> Symbol:
     """The symbol called ``name`` with its value in ``scenario``."""
     found = MODEL.get(name)
+    if found is None and name in values:  # of layers with other sizes: the letter and their mixer
+        return Symbol(values[name], MODEL[name.partition("_")[0]][0], None)
     if found is not None:
         shared = scenario.parallelism.tensor > 1 and scenario.device.count > 1 and name in ON_RANK
         return Symbol(values[name], ON_RANK[name] if shared else found[0], found[1])

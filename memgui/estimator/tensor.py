@@ -40,6 +40,12 @@ class Sizes:
         self.index: dict[tuple[str, ...], int] = {(): 0}
         self.known: dict[Dims, tuple[int, int]] = {}
 
+    def beside(self, values: Mapping[str, int]) -> Sizes:
+        """The same products with other values, for layers of other sizes."""
+        other = Sizes(values)
+        other.monomials, other.index = self.monomials, self.index
+        return other
+
     def of(self, dims: Dims) -> tuple[int, int]:
         """Elements of a tensor of shape ``dims``: a coefficient and the index of its monomial."""
         known = self.known.get(dims)

@@ -66,6 +66,9 @@ _KEYS = """
     decoder_block_count                 num_decoder_layers
     attention.relative_buckets_count    relative_attention_num_buckets
     shortconv.l_cache                   conv_L_cache
+    embedding_length_per_layer_input    hidden_size_per_layer_input
+    attention.shared_kv_layers          num_kv_shared_layers
+    attention.key_length_swa            swa_head_dim
 """
 _words = _KEYS.split()
 KEYS: Final = dict(zip(_words[::2], _words[1::2], strict=True))
@@ -219,8 +222,22 @@ class _Translation:
             shape = self._shape("blk.0.ffn_up.weight")
             self.stated["intermediate_size"] = 2 * shape[0] if shape else self.stated.get("intermediate_size")
 
+    def _gemma4(self) -> None:
+        """The file has the sizes of full attention; those of windows, where they differ, beside them."""
+        narrow = self.stated.pop("swa_head_dim", None)
+        if narrow is not None:
+            self.stated |= {"global_head_dim": self.stated.get("head_dim"), "head_dim": narrow}
+        kv, width = (self.stated.get(name) for name in ("num_key_value_heads", "intermediate_size"))
+        if isinstance(kv, list) and len(set(kv)) == 2:
+            same = {"attention_k_eq_v": True, "num_global_key_value_heads": min(kv)}
+            self.stated |= {"num_key_value_heads": max(kv), **same}
+        if isinstance(width, list) and len(set(width)) == 2 and max(width) == 2 * min(width):
+            self.stated |= {"intermediate_size": min(width), "use_double_wide_mlp": True}
+
     def _per_layer(self) -> None:
         """Lists with a number for each layer: of one kind, or 0 where a layer has no such half."""
+        if self.stated["model_type"] == "gemma4_text":
+            self._gemma4()
         kv = self.stated.get("num_key_value_heads")
         width = self.stated.get("intermediate_size")
         attends = [bool(number) for number in kv] if isinstance(kv, list) else None

@@ -41,6 +41,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # how a layer is written
     layer_types: tuple[str, ...] = ()
     mlp_layer_types: tuple[str, ...] = ()
+    layer_variants: tuple[str, ...] = ()
     norm: str = "rms_norm"
     norm_bias: bool = True
     norm_placement: str = "pre"
@@ -66,6 +67,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     attention_output_bias: bool = False
     attention_output_gate: bool = False
     attention_sinks: bool = False
+    value_norm: bool = False
+    keys_are_values: bool = False
     mlp_bias: bool = False
     gate_bias: bool = True
     bias_added: bool = False
@@ -77,6 +80,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     embedding_norm: bool = False
     embedding_scaling: str = "none"
     residual_scaling: bool = False
+    layer_scalar: bool = False
     mup_scaling: bool = False
     logit_scaling: bool = False
     head_input_scaling: bool = False
@@ -188,6 +192,10 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     relative_attention_shared: bool = True
     num_mel_bins: int = 0
     max_source_positions: int = 0
+
+    # embeddings of each layer's own
+    hidden_size_per_layer_input: int = 0
+    vocab_size_per_layer_input: int = 0
 
     # beside the layers: towers for images and sound, per-layer embeddings (``memgui.spec.weights``)
     other_weights: tuple[str, ...] = ()

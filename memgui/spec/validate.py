@@ -17,6 +17,8 @@ from memgui.spec.serving import validate_serving
 from memgui.spec.validate_code import code
 from memgui.spec.validate_layout import divisors, layout
 from memgui.spec.values import check
+from memgui.spec.variants import FLAGS, SIZES, variant
+from memgui.spec.variants import MOST as MOST_VARIANTS
 from memgui.spec.weights import MOST, weights
 
 
@@ -115,8 +117,29 @@ def _other_weights(texts: tuple[str, ...]) -> Iterator[Issue]:
     )
 
 
+def _layer_variants(texts: tuple[str, ...]) -> Iterator[Issue]:
+    wrong = next((text for text in texts if variant(text) is None), None)
+    if wrong is None and len(texts) <= MOST_VARIANTS:
+        return
+    shown = wrong[:80] if wrong is not None else str(len(texts))
+    yield Issue(
+        "error",
+        "bad_variants",
+        ("model.layer_variants",),
+        Message(QT_TRANSLATE_NOOP("messages", "model.layer_variants cannot hold {value}."), {"value": shown}),
+        Message(
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "At most {most} of the form full_attention:head_dim=512 are allowed; fields: {fields}.",
+            ),
+            {"most": MOST_VARIANTS, "fields": ", ".join((*SIZES, *FLAGS))},
+        ),
+    )
+
+
 def _model(scenario: Scenario) -> Iterator[Issue]:
     model = scenario.model
+    yield from _layer_variants(model.layer_variants)
     yield from _other_weights(model.other_weights)
     if model.num_experts and not model.moe_intermediate_size:
         yield Issue(

@@ -11,6 +11,7 @@ from math import prod
 
 from memgui.spec import ModelSpec
 from memgui.spec.model import pattern_at
+from memgui.spec.variants import varied
 
 Parts = Counter[str]
 
@@ -22,14 +23,16 @@ def count(m: ModelSpec) -> dict[str, int]:
     for i in range(m.num_hidden_groups or m.num_hidden_layers):
         mixer = pattern_at(m.layer_types, i, "full_attention")
         feed_forward = pattern_at(m.mlp_layer_types, i, "sparse" if m.num_experts else "dense")
-        _mixer(m, mixer, parts, m.num_attention_heads, m.num_key_value_heads)
+        own = varied(m, mixer)
+        _mixer(own, mixer, parts, own.num_attention_heads, own.num_key_value_heads)
         if m.num_encoder_layers:
             _attention(m, parts, m.num_attention_heads, m.num_key_value_heads)
-        _feed_forward(m, feed_forward, parts)
+        _feed_forward(own, feed_forward, parts)
         norms = (mixer != "none") + (feed_forward != "none")
         norms *= 2 if m.norm_placement == "sandwich" else 1
         norms = {"none": norms, "one_norm": 1, "two_norms": 2}[m.parallel_block]
         norms += (m.num_encoder_layers > 0) - (i == 0 and not m.first_norm)
+        norms += 3 * (feed_forward == "dense_sparse") + (m.hidden_size_per_layer_input > 0)
         parts["norm"] += norms * _norm(m, m.hidden_size)
     _encoder(m, parts)
     if m.final_norm:
@@ -61,6 +64,9 @@ def _inputs(m: ModelSpec, parts: Parts) -> None:
         parts["norm"] += _norm(m, h)
     if m.relative_attention_num_buckets and not m.num_encoder_layers:
         parts["position_embedding"] += m.relative_attention_num_buckets * m.num_attention_heads
+    if m.hidden_size_per_layer_input:
+        width, layers = m.hidden_size_per_layer_input, m.num_hidden_layers
+        parts["per_layer"] += layers * width * (m.vocab_size_per_layer_input + 3 * h) + width
     if m.embedding_size:
         parts["embedding_projection"] += 2 * width * h if m.is_decoder else width * h + h
     parts["token_type_embedding"] += m.type_vocab_size * width
@@ -71,7 +77,7 @@ def _inputs(m: ModelSpec, parts: Parts) -> None:
 def _mixer(m: ModelSpec, kind: str, parts: Parts, heads: int, shared: int) -> None:
     h = m.hidden_size
     if kind.endswith("attention") and kind != "lightning_attention":
-        _attention(m, parts, heads, shared)
+        _attention(m, parts, heads, shared, kind.startswith("borrowing"))
         if kind == "indexed_attention":
             parts["attention"] += m.index_n_heads * ((m.q_lora_rank or h) * m.index_head_dim + h)
             parts["attention"] += m.index_head_dim * (h + 2)
@@ -113,8 +119,12 @@ def _mixer(m: ModelSpec, kind: str, parts: Parts, heads: int, shared: int) -> No
         parts["mixer"] += 4 * h * h + h * m.conv1d_width
 
 
-def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int) -> None:
+def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int, borrowed: bool = False) -> None:
     h, q, k = m.hidden_size, heads * m.head_dim, shared * m.head_dim
+    if borrowed:
+        parts["attention"] += 2 * q * h
+        parts["qk_norm"] += m.head_dim * (m.qk_norm == "head")
+        return
     if m.kv_lora_rank:
         queries = heads * (m.qk_nope_head_dim + m.qk_rope_head_dim)
         if m.q_lora_rank:
@@ -126,7 +136,8 @@ def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int) -> None:
         parts["attention"] += m.kv_lora_rank * heads * (m.qk_nope_head_dim + m.v_head_dim)
         parts["qk_norm"] += m.kv_lora_rank
         return
-    parts["attention"] += h * (q * (2 if m.attention_output_gate else 1) + 2 * k) + q * h
+    keys = k * (1 if m.keys_are_values else 2)
+    parts["attention"] += h * (q * (2 if m.attention_output_gate else 1) + keys) + q * h
     parts["attention"] += (q + k + k * m.key_bias) * m.attention_bias + h * m.attention_output_bias
     parts["attention"] += heads * m.attention_sinks
     each, whole = 2 * m.head_dim, q + k
@@ -135,7 +146,11 @@ def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int) -> None:
 
 
 def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
-    if kind == "dense":
+    if kind == "dense_sparse":
+        _feed_forward(m, "dense", parts)
+        _feed_forward(m, "sparse", parts)
+        parts["router"] += m.hidden_size + m.num_experts
+    elif kind == "dense":
         parts["mlp"] += _mlp(m, m.intermediate_size) + 2 * (m.hidden_act == "xielu")
     elif kind == "sparse":
         latent = m.moe_latent_size

@@ -41,6 +41,7 @@ ARCHITECTURES |= {
 }
 NOT_WRITTEN = {
     "mimo_v2_flash",
+    "gemma4_text",
     "mistral4",
     "granitemoehybrid",
     "nemotron_h",

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from memgui.spec.formats import CacheFormat
 from memgui.spec.model import ModelSpec, pattern_at
+from memgui.spec.variants import varied
 
 
 class Keys(NamedTuple):
@@ -76,14 +77,15 @@ def of_layer(model: ModelSpec, mixer: str) -> tuple[Layer, ...]:
         return (_state(model, mixer),)
     if mixer == "attention_mamba2":
         return _keys(model, "full_attention"), _state(model, "mamba2")
-    if mixer == "none":
+    if mixer == "none" or mixer.startswith("borrowing_"):
         return ()
     return (_keys(model, mixer),)
 
 
 def _keys(model: ModelSpec, mixer: str) -> Keys:
     window = 0
-    if mixer == "sliding_attention":
+    model = varied(model, mixer)
+    if mixer.endswith("sliding_attention"):
         window = model.sliding_window or 0
         if model.max_position_embeddings and window >= model.max_position_embeddings:
             window = 0  # no sequence is longer: Phi-3's 128k

@@ -160,7 +160,7 @@ class _Writer:
 
     def _cache_inputs(self, mixer: str) -> list[Buffer]:
         s = self.s
-        window = self.model.sliding_window if mixer == "sliding_attention" else None
+        window = self.model.sliding_window if mixer.endswith("sliding_attention") else None
         key = "window" if window else "all"
         if key in self.masks:
             return []
@@ -212,7 +212,7 @@ class _Writer:
         if feed_forward == "none":
             return y
         inner = self._norm(x if parallel else y, (rows, s.hidden))
-        z = self._experts(inner, rows) if feed_forward == "sparse" else self._dense(inner, rows)
+        z = self._experts(inner, rows) if feed_forward.endswith("sparse") else self._dense(inner, rows)
         g.use(x, y) if parallel else g.use(y)
         return z
 
@@ -250,7 +250,7 @@ class _Writer:
         g.use(k)
         g.use(v)
         self._begin_next()
-        window = m.sliding_window if mixer == "sliding_attention" else None
+        window = m.sliding_window if mixer.endswith("sliding_attention") else None
         mask = self.masks["window" if window else "all"]
         seen = s.cells
         if window:

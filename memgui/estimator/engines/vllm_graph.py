@@ -190,7 +190,7 @@ def _layer(model: ModelSpec, s: Sizes, feed_forward: str) -> Graph:
     qkv = _linear(g, s, "qkv", (fused,), given, s.hidden.value)
     seen = g.make("attention", (s.tokens, s.heads, s.head), s.width, reads=(qkv,))
     x = _linear(g, s, "o_proj", (s.hidden,), seen, s.heads.value * s.head.value)
-    if feed_forward == "sparse":
+    if feed_forward.endswith("sparse"):
         y = _experts(model, g, s, x)
     elif feed_forward == "dense":
         y = _dense(model, g, s, x)

@@ -6,7 +6,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.cache import cached, counter, prefixed
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.kernels import attend
-from memgui.estimator.modules.norm import norm
+from memgui.estimator.modules.norm import WITHOUT_WEIGHT, norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import FULL, Reach
 from memgui.estimator.modules.rotary import own_tables, rotate
@@ -23,12 +23,14 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     m, o = c.model, c.options
     t.part = "attention"
     gate = None
+    if reach.borrows:
+        return _borrowed(t, c, x, reach)
     if m.fused_qkv:
         q, k, v = _fused(t, c, x)
         q, k = _normed(t, c, q, "q"), _normed(t, c, k, "k")
     else:
         q, gate = _query(t, c, x)
-        k, v = _key(t, c, x), projection(t, c, x, "attention.v", "v", SHARED, ("h",), bias=m.attention_bias)
+        k, v = _key_and_value(t, c, x)
         q, k, v = by_head(t, c, q), by_head(t, c, k), by_head(t, c, v)
     tables = own_tables(t, c, reach, v.width)
     q, k = rotate(t, c, reach, q, k)
@@ -49,6 +51,10 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         if reach.limited:
             counter(t, c)
         k, v = cached(t, c, k, reach), cached(t, c, v, reach)
+    if reach.lends:
+        c.lent[reach.name] = k, v
+        t.hand_out(k, v)
+        c.handed += k, v
     y = attend(t, c, q, k, v, reach)
     if gate is not None:
         opened = op.pointwise(t, "sigmoid", gate, "gate", saves="output")
@@ -89,11 +95,32 @@ def _query(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor | None]:
     return _normed(t, c, q, "q"), gate
 
 
-def _key(t: Tape, c: Context, x: Tensor) -> Tensor:
+def _key_and_value(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor]:
     m = c.model
-    k = projection(t, c, x, "attention.k", "k", SHARED, ("h",), bias=m.attention_bias and m.key_bias)
-    k = _normed(t, c, k, "k")
-    return op.scale(t, k) if m.mup_scaling else k
+    made = projection(t, c, x, "attention.k", "k", SHARED, ("h",), bias=m.attention_bias and m.key_bias)
+    v = made if m.keys_are_values else None
+    k = _normed(t, c, made, "k")
+    if m.mup_scaling:
+        k = op.scale(t, k)
+    if v is None:
+        v = projection(t, c, x, "attention.v", "v", SHARED, ("h",), bias=m.attention_bias)
+    if m.value_norm:
+        v = norm(t, c, v, "v_norm", part="qk_norm", kind=WITHOUT_WEIGHT[m.norm])
+    return k, v
+
+
+def _borrowed(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
+    """Attention over keys and values that an earlier layer made."""
+    m = c.model
+    q, _ = _query(t, c, x)
+    (q,) = rotate(t, c, reach, q)
+    k, v = c.lent[reach.name]
+    y = attend(t, c, q, k, v, reach)
+    y = projection(
+        t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
+    )
+    t.use(q, k, v, x)
+    return y
 
 
 def by_head(t: Tape, c: Context, x: Tensor) -> Tensor:

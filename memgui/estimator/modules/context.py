@@ -30,11 +30,13 @@ class Context:
         "inputs",
         "keys",
         "labels",
+        "lent",
         "masks",
         "model",
         "names",
         "options",
         "over",
+        "own",
         "padding",
         "prefix",
         "queries",
@@ -42,6 +44,7 @@ class Context:
         "sizes",
         "states",
         "table",
+        "variants",
     )
 
     def __init__(self, model: ModelSpec, options: Options, sizes: Sizes, names: dict[str, str]) -> None:
@@ -77,6 +80,12 @@ class Context:
         """of the attention over an encoder's states"""
         self.states: Tensor | None = None
         """an encoder's states"""
+        self.lent: dict[str, tuple[Tensor, Tensor]] = {}
+        """keys and values that later layers use, by reach"""
+        self.variants: dict[str, tuple[ModelSpec, Sizes]] = {}
+        """layers of other sizes, by mixer"""
+        self.own: Tensor | None = None
+        """embeddings that each layer has of its own, of all layers"""
         self.handed: list[Tensor] = []
         """what layers are given beside their input in a way that checkpointing sees"""
 
@@ -84,6 +93,12 @@ class Context:
         """The same where nothing is trained; what all layers share is shared."""
         other = copy.copy(self)
         other.options = self.options._replace(trained="none", lora=None)
+        return other
+
+    def varied(self, mixer: str) -> Context:
+        """The same for layers with ``mixer``, whose sizes are their own."""
+        other = copy.copy(self)
+        other.model, other.sizes = self.variants[mixer]
         return other
 
     @contextmanager

@@ -26,6 +26,11 @@ def stem(t: Tape, c: Context) -> Tensor:
         _shared(t, c, x.width)
         return x
     x = tokens(t, c)
+    if m.hidden_size_per_layer_input:
+        from memgui.estimator.modules.gemma4 import embeddings_of_layers
+
+        assert c.ids is not None
+        embeddings_of_layers(t, c, c.ids, x)
     if m.embedding_scaling != "normalizer":
         t.hold(x)  # the model's code refers to its embeddings until all layers are done
     if m.position_embedding == "learned":

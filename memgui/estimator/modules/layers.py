@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from itertools import chain, cycle, groupby, islice, repeat
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from memgui.estimator.modules.reach import REACHES
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.model import ModelSpec, pattern_at
+from memgui.spec.variants import varied
 
 Module = Callable[[Tape, Context, Tensor], Tensor]
 Writer = Callable[[Tape, Context, Tensor], Tensor]
@@ -113,6 +115,19 @@ def _side_by_side(t: Tape, c: Context, x: Tensor) -> Tensor:
     return y
 
 
+def _dense_beside_experts(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Gemma 4: with all its norms and the sum."""
+    from memgui.estimator.modules.gemma4 import dense_beside_experts
+
+    return dense_beside_experts(t, c, x)
+
+
+def _own_embedding(t: Tape, c: Context, x: Tensor) -> Tensor:
+    from memgui.estimator.modules.gemma4 import own_embedding
+
+    return own_embedding(t, c, x)
+
+
 MIXERS: dict[str, tuple[str, Module]] = {
     "full_attention": (QT_TRANSLATE_NOOP("estimator", "full attention"), attending("full_attention")),
     "sliding_attention": (
@@ -135,6 +150,22 @@ MIXERS: dict[str, tuple[str, Module]] = {
         QT_TRANSLATE_NOOP("estimator", "attention without positions"),
         attending("unrotated_attention"),
     ),
+    "lending_attention": (
+        QT_TRANSLATE_NOOP("estimator", "full attention, keys lent"),
+        attending("lending_attention"),
+    ),
+    "borrowing_attention": (
+        QT_TRANSLATE_NOOP("estimator", "full attention, keys borrowed"),
+        attending("borrowing_attention"),
+    ),
+    "lending_sliding_attention": (
+        QT_TRANSLATE_NOOP("estimator", "sliding attention, keys lent"),
+        attending("lending_sliding_attention"),
+    ),
+    "borrowing_sliding_attention": (
+        QT_TRANSLATE_NOOP("estimator", "sliding attention, keys borrowed"),
+        attending("borrowing_sliding_attention"),
+    ),
     "mamba": ("Mamba", _mamba),
     "mamba2": ("Mamba-2", _mamba2),
     "gated_delta_net": (QT_TRANSLATE_NOOP("estimator", "gated delta net"), _gated_delta_net),
@@ -149,20 +180,25 @@ MIXERS: dict[str, tuple[str, Module]] = {
 FEED_FORWARDS: dict[str, tuple[str, Module]] = {
     "dense": (QT_TRANSLATE_NOOP("estimator", "dense"), dense),
     "sparse": (QT_TRANSLATE_NOOP("estimator", "experts"), experts),
+    "dense_sparse": (QT_TRANSLATE_NOOP("estimator", "dense beside experts"), _dense_beside_experts),
 }
 """What may stand in ``mlp_layer_types``."""
+WHOLE = ("dense_sparse",)
+"""Halves that are written with their norms and their sum."""
 
 
 class LayerPlan(NamedTuple):
     """A kind of layer: a stable key, a label, and its blocks by name.
 
-    Layers with the same ``weights`` share them; the first of these owns them.
+    Layers with the same ``weights`` share them; the first of these owns them.  ``variant`` is the mixer whose
+    layers have sizes of their own.
     """
 
     key: str
     label: str
     blocks: tuple[tuple[str, Writer], ...]
     weights: str = ""
+    variant: str = ""
 
 
 # -- how a block joins the residual stream ---------------------------------------------------------
@@ -279,7 +315,9 @@ def plan(mixer: str, feed_forward: str, together: bool = False, bare: bool = Fal
                 (feed_forward, FEED_FORWARDS, "pre_feedforward_layernorm", "post_feedforward_layernorm"),
             )
             blocks = tuple(
-                (kind, residual(kinds[kind][1], *norms)) for kind, kinds, *norms in halves if kind != "none"
+                (kind, kinds[kind][1] if kind in WHOLE else residual(kinds[kind][1], *norms))
+                for kind, kinds, *norms in halves
+                if kind != "none"
             )
             if bare:
                 key = f"{key}.first"
@@ -301,7 +339,7 @@ _PLANS: dict[tuple[str, str, bool, bool], LayerPlan] = {}
 def block_label(key: str) -> str:
     """The label of a block of a layer, or of what stands before and after the layers."""
     key = key.removesuffix(".first")
-    found = MIXERS.get(key) or FEED_FORWARDS.get(key)
+    found = MIXERS.get(key) or FEED_FORWARDS.get(key.partition(".")[0])
     if found is not None:
         return found[0]
     if key.startswith("parallel."):
@@ -310,6 +348,7 @@ def block_label(key: str) -> str:
 
 
 _ENDS = {
+    "embedding of its own": QT_TRANSLATE_NOOP("estimator", "embedding of its own"),
     "stem": QT_TRANSLATE_NOOP("estimator", "before the layers"),
     "tail": QT_TRANSLATE_NOOP("estimator", "after the layers"),
 }
@@ -321,13 +360,42 @@ def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     mixers, feeds = model.layer_types, model.mlp_layer_types
     together = model.parallel_block != "none"
     plain = "sparse" if model.num_experts else "dense"
-    if len(mixers) <= 1 and len(feeds) <= 1 and model.first_norm:
+    plainly = not (model.layer_variants or model.hidden_size_per_layer_input or model.layer_scalar)
+    if len(mixers) <= 1 and len(feeds) <= 1 and model.first_norm and plainly:
         only = plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, plain), together)
         return _sharing(only, count, model.num_hidden_groups) if model.num_hidden_groups else [(only, count)]
     bare = chain((not model.first_norm,), repeat(False))
     each = zip(cycle(mixers or ("full_attention",)), cycle(feeds or (plain,)), repeat(together), bare)
     runs = [(kind, len(list(run))) for kind, run in groupby(islice(each, count))]
-    return [(plan(*kind), many) for kind, many in runs if kind[:2] != ("none", "none")]
+    found = [(plan(*kind), many) for kind, many in runs if kind[:2] != ("none", "none")]
+    return found if plainly else [(_completed(model, layer), many) for layer, many in found]
+
+
+def _completed(model: ModelSpec, layer: LayerPlan) -> LayerPlan:
+    """The layer with sizes of its own, an embedding of its own, a number that it is multiplied by."""
+    mixer = layer.blocks[0][0]
+    own = varied(model, mixer)
+    blocks = layer.blocks
+    if own.intermediate_size != model.intermediate_size:
+        blocks = tuple((f"{key}.{mixer}" if key in FEED_FORWARDS else key, write) for key, write in blocks)
+    if model.hidden_size_per_layer_input:
+        blocks = (*blocks, ("embedding of its own", _own_embedding))
+    if model.layer_scalar:
+        name, last = blocks[-1]
+        blocks = (*blocks[:-1], (name, _scaled(last)))
+    return layer._replace(blocks=blocks, variant=mixer if own != model else "")
+
+
+@cache
+def _scaled(write: Writer) -> Writer:
+    """A layer's last half, and the number that the layer's result is multiplied by in place."""
+
+    def scaled(t: Tape, c: Context, x: Tensor) -> Tensor:
+        y = write(t, c, x)
+        t.buffer("layer_scalar", (1,), c.options.width)
+        return op.scale_in_place(t, y)
+
+    return scaled
 
 
 def _sharing(layer: LayerPlan, count: int, groups: int) -> list[tuple[LayerPlan, int]]:

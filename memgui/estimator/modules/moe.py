@@ -9,7 +9,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mlp import ACTIVATIONS, mlp
 from memgui.estimator.modules.parameter_adapters import with_adapter
 from memgui.estimator.modules.projection import projection
-from memgui.estimator.modules.routers import logits, route
+from memgui.estimator.modules.routers import Routed, logits, route
 from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
 
 INT32 = 4
@@ -56,13 +56,14 @@ def _gated_shared(t: Tape, c: Context, x: Tensor, y: Tensor) -> Tensor:
 # -- experts as grouped products -------------------------------------------------------------------
 
 
-def grouped(t: Tape, c: Context, x: Tensor) -> Tensor:
+def grouped(t: Tape, c: Context, x: Tensor, given: Routed | None = None) -> Tensor:
     """Tokens sorted by expert, one grouped product over all experts for each projection.
 
     ``rows`` is one for each token and expert of it: however tokens are routed, their number is the same.
+    ``given``: how tokens are routed, where that does not follow from ``x``.
     """
     m = c.model
-    routed = route(t, c, x)
+    routed = given or route(t, c, x)
     rows: Dims = (*c.rows, "T")
     wide: Dims = ("el",) if m.moe_latent_size else ("h",)
     if m.moe_latent_size:

@@ -49,6 +49,9 @@ LLAMA: dict[str, str] = {
     "lru.out": "linear_out",
     "conv.in": "in_proj",
     "conv.out": "out_proj",
+    "per_layer.model": "per_layer_model_projection",
+    "per_layer.gate": "per_layer_input_gate",
+    "per_layer.projection": "per_layer_projection",
 }
 
 BERT = {

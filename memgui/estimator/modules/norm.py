@@ -140,6 +140,28 @@ def gemma_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias
     return out
 
 
+def gemma4_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """Gemma 4's RMSNorm: ``(x32 * (mean(x32²) + eps) ** -0.5 * weight32).to(dtype)``."""
+    y32 = _by_power(t, x, shape)
+    w = op.copy_of_weight(t, _weight(t, c, name, shape.weight), FP32)
+    out = op.cast(t, op.mul(t, y32, w, "norm output", x.dims), x.width)
+    t.use(y32)
+    return out
+
+
+def plain_gemma4_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """The same without a weight."""
+    return op.cast(t, _by_power(t, x, shape), x.width)
+
+
+def _by_power(t: Tape, x: Tensor, shape: Shape) -> Tensor:
+    x32 = op.cast(t, x, FP32)
+    squares = op.shift(t, op.mean(t, op.power(t, x32), shape.rows))
+    y32 = op.mul(t, x32, op.power(t, squares), "normalised", x.dims)
+    t.use(squares)
+    return y32
+
+
 def plain_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """RMSNorm without a weight: ``(x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
     x32 = op.cast(t, x, FP32)
@@ -188,10 +210,14 @@ NORMS: dict[str, Write] = {
     "torchtune_rms_norm": torchtune_rms_norm,
     "t5_rms_norm": t5_rms_norm,
     "gemma_rms_norm": gemma_rms_norm,
+    "gemma4_rms_norm": gemma4_rms_norm,
+    "plain_gemma4_rms_norm": plain_gemma4_rms_norm,
     "plain_rms_norm": plain_rms_norm,
     "layer_norm": layer_norm,
     "plain_layer_norm": plain_layer_norm,
     "cohere_layer_norm": cohere_layer_norm,
 }
+WITHOUT_WEIGHT = {"gemma4_rms_norm": "plain_gemma4_rms_norm"}
+"""The norm without a weight that goes with each."""
 FUSED: dict[str, Write] = {"rms_norm": liger_rms_norm, "gemma_rms_norm": liger_rms_norm}
 """What Liger's kernels stand in for."""

@@ -17,12 +17,15 @@ class Reach(NamedTuple):
     """``name`` finds the layer's mask and rotary tables; ``rotated``: it has rotary positions at all.
 
     ``indexed``: only chosen tokens are looked at; ``indexer``: the layer itself chooses them.
+    ``lends``: later layers with this reach, which ``borrows`` is true of, use the layer's keys and values.
     """
 
     name: str
     rotated: bool = True
     indexed: bool = False
     indexer: bool = False
+    lends: bool = False
+    borrows: bool = False
 
     @property
     def limited(self) -> bool:
@@ -43,6 +46,10 @@ REACHES = {
     "attention_mamba2": FULL,
     "indexed_attention": Reach("full", indexed=True, indexer=True),
     "shared_indexed_attention": Reach("full", indexed=True),
+    "lending_attention": Reach("full", lends=True),
+    "borrowing_attention": Reach("full", borrows=True),
+    "lending_sliding_attention": Reach("sliding", lends=True),
+    "borrowing_sliding_attention": Reach("sliding", borrows=True),
 }
 """The reach of each mixer that has attention."""
 

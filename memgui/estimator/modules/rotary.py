@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memgui.estimator import operators as op
 from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.reach import Reach, reaches
+from memgui.estimator.modules.reach import REACHES, Reach, reaches
 from memgui.estimator.tape import Dims, Tape, Tensor
 
 FP32 = 4
@@ -28,7 +28,7 @@ class Rotation(NamedTuple):
     """
 
     turn: Turn
-    width: str = "p"
+    width: int | str = "p"
     exact: bool = False
     single: bool = False
     written_out: bool = False
@@ -50,10 +50,20 @@ def tables(t: Tape, c: Context, width: int, *, given: bool = True) -> None:
     for name, reach in reaches(c.model).items():
         if not reach.rotated:
             continue
+        if c.variants:
+            rotation = rotation._replace(width=_own_width(c, name, ROTATIONS[c.model.rotary_style].width))
         if not made or c.model.rotary_per_layer_type:
             made = (_looked_up if rotation.looked_up else _made)(t, c, rotation, where, width)
             t.hand_out(*dict.fromkeys(one.root for one in made))
         c.rotary[name] = made
+
+
+def _own_width(c: Context, name: str, letter: int | str) -> int | str:
+    """How wide the tables of layers with this reach are, where these have sizes of their own."""
+    for mixer, (_, sizes) in c.variants.items():
+        if REACHES[mixer].name == name:
+            return sizes.values[str(letter)]
+    return letter
 
 
 def own_tables(t: Tape, c: Context, reach: Reach, width: int) -> Tables:
@@ -85,7 +95,7 @@ def _looked_up(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width
 
 def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int) -> Tables:
     for _ in range(1 if rotation.once else 2):  # inv_freq, and the copy that schemes with scaling start from
-        t.buffer("inv_freq", ("p",), FP32 // 2)
+        t.buffer("inv_freq", (rotation.width if c.variants else "p",), FP32 // 2)
     dims: Dims = (c.queries, rotation.width)
     if c.model.rotary_per_sequence:
         dims = ("b", *dims)

@@ -69,7 +69,7 @@ def _gathered(t: Tape, c: Context, x: Tensor, indices: Tensor) -> Tensor:
     return t.record("gather", (x, indices), out, (indices,), ((x, NEW),))
 
 
-def _normalised(t: Tape, x: Tensor) -> Tensor:
+def normalised(t: Tape, x: Tensor) -> Tensor:
     """``x /= x.sum(-1)``: in place, so that a copy of ``x`` is saved beside the sums."""
     total = t.tensor("sum", (*x.dims[:-1], 1), FP32 if t.autocast else x.width, x.grad)
     t.record("sum", (x,), total, (), ((x, NEW),))
@@ -84,7 +84,7 @@ def _normalised(t: Tape, x: Tensor) -> Tensor:
 def _weighed(t: Tape, c: Context, weights: Tensor, wanted: int) -> Tensor:
     m = c.model
     if m.norm_topk_prob:
-        weights = _normalised(t, weights)
+        weights = normalised(t, weights)
     if m.routed_scaling:
         weights = op.scale(t, weights)
     return op.cast(t, weights, wanted) if m.router_casts_back else weights

@@ -66,36 +66,6 @@ def _per_layer(c: Config, fields: Fields, more: int, owed: int) -> Fields:
     return _beside(*found, *([Weights("per_layer.rest", 1, (rest,))] if rest > 0 else []))
 
 
-@family("gemma4_text")
-def gemma4(c: Config) -> Fields:
-    """Gemma 3; full attention has wider heads, fewer for keys, and small ones have per-layer embeddings."""
-    fields = gemma3(c)
-    kinds = _layer_kinds(c, fields)
-    hidden, heads, head = fields["hidden_size"], fields["num_attention_heads"], fields["head_dim"]
-    keys = fields["num_key_value_heads"]
-    newer = c.within("per_layer_config")  # what full attention has, by layer, in newer files
-    first = newer.within(next(iter(newer.stated.value))) if newer.stated.value else newer
-    wide = c.count_or_none("global_head_dim") or first.count_or_none("head_dim") or head
-    same = c.flag("attention_k_eq_v", default=False)
-    few = (c.count_or_none("num_global_key_value_heads") if same else None) or (
-        first.count_or_none("num_key_value_heads") or keys
-    )
-    shared = min(c.count("num_kv_shared_layers", default=0), len(kinds))
-    more = 0
-    for index, kind in enumerate(kinds):
-        full, own = kind == "full_attention", index < len(kinds) - shared
-        size, number = (wide, few) if full else (head, keys)
-        stored = (1 if full and same else 2) * own
-        more += hidden * (2 * heads * (size - head) + stored * number * size - 2 * keys * head)
-        more += size - head + (size * own - head)  # norms on heads
-    inner = fields["intermediate_size"]
-    if c.flag("use_double_wide_mlp", default=False):
-        more += shared * 3 * hidden * inner
-    if wide != head or shared:
-        _unequal(c, "head_dim, keys shared between layers, feed-forward width")
-    return {**fields, **mixers(kinds), "embedding_scaling": "number", **_per_layer(c, fields, more, 0)}
-
-
 @family("gemma3n_text")
 def gemma3n(c: Config) -> Fields:
     """Gemma 3 with per-layer embeddings, four streams (AltUp), a low-rank bypass (LAuReL), shared keys."""

@@ -9,6 +9,7 @@ from memgui.spec.fields import (
     architecture,
     engines,
     inference,
+    layers,
     model,
     parallelism,
     run,
@@ -34,6 +35,7 @@ SECTIONS: dict[str, str] = {
 FIELDS: tuple[Field, ...] = (
     *run.TASK,
     *model.FIELDS,
+    *layers.FIELDS,
     *architecture.FIELDS,
     *stored.FIELDS,
     *written.FIELDS,

@@ -22,6 +22,22 @@ OTHER = Field(
 )
 
 
+VARIANTS = Field(
+    "model.layer_variants",
+    Kind.CHOICES,
+    QT_TRANSLATE_NOOP("fields", "Layers of other sizes"),
+    QT_TRANSLATE_NOOP(
+        "fields",
+        "Sizes that layers with one mixer have where the rest has others, as mixer:field=number.",
+    ),
+    section="model",
+    empty_label=QT_TRANSLATE_NOOP("fields", "none"),
+    choices=(Choice("full_attention:head_dim=512", QT_TRANSLATE_NOOP("fields", "wide heads")),),
+    open_choices=True,
+    advanced=True,
+)
+
+
 def _from_a_file(scenario: Scenario) -> bool:
     return bool(scenario.model.stored_weights)
 
@@ -43,4 +59,4 @@ STORED = Field(
     applies=_from_a_file,
 )
 
-FIELDS: tuple[Field, ...] = (OTHER, STORED)
+FIELDS: tuple[Field, ...] = (VARIANTS, OTHER, STORED)

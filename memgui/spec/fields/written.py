@@ -171,6 +171,11 @@ RESIDUAL: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "What attention and feed-forward add to the layer is multiplied first."),
     ),
     flag(
+        "layer_scalar",
+        QT_TRANSLATE_NOOP("fields", "Layer factor"),
+        QT_TRANSLATE_NOOP("fields", "What a layer gives is multiplied in place by a number on the device."),
+    ),
+    flag(
         "mup_scaling",
         QT_TRANSLATE_NOOP("fields", "Factors inside layers"),
         QT_TRANSLATE_NOOP(

@@ -1,0 +1,59 @@
+"""Layers of one mixer that have other sizes than the rest, each as one short text.
+
+``full_attention:head_dim=512,num_key_value_heads=4`` says that layers whose mixer is ``full_attention`` have
+heads of 512 elements, four of them for keys; flags are 0 or 1.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from memgui.spec.model import ModelSpec
+
+SIZES: Final = (
+    *("head_dim", "num_attention_heads", "num_key_value_heads", "rotary_dim", "intermediate_size"),
+)
+"""What may differ from layer to layer: whole numbers from 1 on."""
+FLAGS: Final = ("keys_are_values", "attention_sinks")
+"""What may differ as well: 0 or 1."""
+MOST: Final = 32
+"""Most entries of one model."""
+_TEXT: Final = re.compile(
+    r"(?P<mixer>[a-z][a-z0-9_]{0,40}):(?P<changes>[a-z_]+=\d{1,9}(?:,[a-z_]+=\d{1,9})*)"
+)
+
+
+def variant(text: str) -> tuple[str, dict[str, Any]] | None:
+    """The mixer that ``text`` speaks of and the fields it changes; ``None`` where it is written otherwise."""
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        return None
+    changes: dict[str, Any] = {}
+    for change in found["changes"].split(","):
+        name, _, value = change.partition("=")
+        if name in SIZES and int(value):
+            changes[name] = int(value)
+        elif name in FLAGS and value in ("0", "1"):
+            changes[name] = value == "1"
+        else:
+            return None
+    return found["mixer"], changes
+
+
+def written(mixer: str, **changes: int) -> str:
+    """The text that says so."""
+    return f"{mixer}:{','.join(f'{name}={int(value)}' for name, value in changes.items())}"
+
+
+@lru_cache(maxsize=256)
+def varied(model: ModelSpec, mixer: str) -> ModelSpec:
+    """``model`` as its layers with ``mixer`` have it."""
+    for text in model.layer_variants:
+        found = variant(text)
+        if found is not None and found[0] == mixer:
+            return msgspec.structs.replace(model, **found[1])
+    return model
