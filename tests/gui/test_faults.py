@@ -1,4 +1,4 @@
-"""A fault of ours in what is worked out aside: one sentence in the panel concerned, and nothing else breaks."""
+"""A fault of ours in what is worked out aside: a sentence in the panel concerned, and nothing else breaks."""
 
 from collections.abc import Callable
 from pathlib import Path

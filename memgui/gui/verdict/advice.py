@@ -173,6 +173,7 @@ class Advice(QObject):
             way.kind,
             texts.way_tip(way, words),
             step(way.changes, texts.title(way, words)),
+            texts.in_two_lines(way, words),
         )
 
     # -- how far it goes -----------------------------------------------------------------------

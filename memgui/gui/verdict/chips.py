@@ -25,7 +25,7 @@ FADED = 0.5
 class Chip(msgspec.Struct, frozen=True):
     """One thing to press: a change and what it comes to.  ``data`` is handed back when pressed.
 
-    ``brief`` is a shorter title for where the whole one has no room.
+    ``brief`` is a shorter title for where the whole one has no room; it may be of two lines.
     """
 
     title: str
@@ -97,16 +97,14 @@ class ChipButton(_Pressable):
         """The title, or the shorter one where ``room`` px do not hold it: a figure is not cut."""
         chip = self.chip
         return (
-            chip.brief
-            if chip.brief and Look.of(self).width(chip.title, Role.BODY, 600) > room
-            else chip.title
+            chip.brief if chip.brief and _width(Look.of(self), chip.title, chip.text) > room else chip.title
         )
 
     def least_width(self) -> int:
         """The width in px that cuts nothing."""
         look, chip = Look.of(self), self.chip
-        titles = [look.width(title, Role.BODY, 600) for title in (chip.title, chip.brief) if title]
-        return ceil(max(min(titles), look.width(chip.text, Role.SMALL))) + look.px(_LEFT) + look.px(_RIGHT)
+        wide = min(_width(look, title, chip.text) for title in (chip.title, chip.brief) if title)
+        return ceil(wide) + look.px(_LEFT) + look.px(_RIGHT)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
@@ -124,14 +122,25 @@ class ChipButton(_Pressable):
         room = self.width() - left - look.px(_RIGHT)
         side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         cut = Qt.TextElideMode.ElideRight
-        for text, role, weight, ink, shift in (
-            (self.title_for(room), Role.BODY, 600, colours.text, -9),
-            (self.chip.text, Role.SMALL, 400, colours.secondary, 9),
-        ):
-            painter.setPen(ink)
+        lines = _lines(self.title_for(room), self.chip.text)
+        step = look.scale * (18 if len(lines) == 2 else 14)
+        for number, (text, role, weight) in enumerate(lines):
+            painter.setPen(colours.text if weight == 600 else colours.secondary)
             painter.setFont(look.font(role, weight))
-            row = QRectF(left, middle + shift * look.scale - look.px(10), room + 2, look.px(20))
+            centre = middle + (number - (len(lines) - 1) / 2) * step
+            row = QRectF(left, centre - look.px(10), room + 2, look.px(20))
             painter.drawText(row, side, look.metrics(role, weight).elidedText(text, cut, room))
+
+
+def _lines(title: str, text: str) -> list[tuple[str, float, int]]:
+    """The lines of a chip with their size and weight; a title of two lines makes all of them smaller."""
+    titles = title.split("\n")
+    large, small = (Role.BODY, Role.SMALL) if len(titles) == 1 else (Role.SMALL, Role.CAPTION)
+    return [*((line, large, 600) for line in titles), (text, small, 400)]
+
+
+def _width(look: Look, title: str, text: str) -> float:
+    return max(look.width(line, role, weight) for line, role, weight in _lines(title, text))
 
 
 class MoreButton(_Pressable):

@@ -16,14 +16,23 @@ from memgui.gui.controls.frames import by_keyboard, outlined
 from memgui.gui.controls.scrolling import slim
 from memgui.gui.theme import Look
 from memgui.gui.ways.model import Index, WaysModel
-from memgui.gui.ways.painting import ROW, Columns, button_rect, columns_for, paint_button, paint_line
+from memgui.gui.ways.painting import (
+    ROW,
+    Columns,
+    button_rect,
+    columns_for,
+    paint_button,
+    paint_line,
+    row_height,
+)
 
 
 class _Rows(QStyledItemDelegate):
     """Paints the rows; the view knows what is touched."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(100, Look.of(option.widget).px(ROW))
+        view = option.widget
+        return QSize(100, view.height_of(index) if isinstance(view, WaysList) else 0)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         view = option.widget
@@ -50,7 +59,7 @@ class WaysList(QListView):
         """Whether the person chose the current row, and not the order of the rows."""
         self.setModel(model)
         self.setItemDelegate(_Rows(self))
-        self.setUniformItemSizes(True)
+        self.setResizeMode(QListView.ResizeMode.Adjust)
         self.setMouseTracking(True)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -68,6 +77,11 @@ class WaysList(QListView):
         if self._columns is None:
             self._columns = columns_for(Look.of(self), float(self.viewport().width()))
         return self._columns
+
+    def height_of(self, index: Index) -> int:
+        """Height of a row in px: what it costs is told whole where the column is narrow."""
+        look, line = Look.of(self), self._ways.line_at(index)
+        return look.px(ROW) if line is None else row_height(look, self.columns(), line)
 
     def choose(self, row: int) -> None:
         """Make a row the current one, if there is such a row."""

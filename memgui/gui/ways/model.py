@@ -44,6 +44,7 @@ class Line(msgspec.Struct, frozen=True):
     way: Way
     title: str
     short: str
+    two: str
     from_to: str
     saves: str
     needs: str
@@ -68,6 +69,7 @@ def line_of(rank: int, way: Way, words: QtWords) -> Line:
         way,
         texts.title(way, words),
         texts.short_title(way, words),
+        texts.in_two_lines(way, words),
         texts.from_to(way, numbers),
         numbers.two(way.saves_bytes) if abs(way.saves_bytes) * 200 > numbers.unit_bytes else UNCHANGED,
         numbers.two(way.estimate.peak_bytes),

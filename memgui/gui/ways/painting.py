@@ -17,12 +17,16 @@ from memgui.gui.ways.model import Line
 from memgui.gui.why.flow import broken
 
 ROW, HEADER = 48, 28
+"""Height of a row with one line of everything, and the header's, at a 13 px body."""
+MOST_LINES = 5
+"""Lines of a row's cost."""
+_LINE = 17
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _CENTRE = Qt.AlignmentFlag.AlignCenter
 
 # Least widths of what grows, and the widths of what does not, at a 13 px body.
-_CHANGE, _BAR, _COST = 150, 64, 116
+_CHANGE, _BAR, _COST, _WORDS = 150, 64, 116, 170
 _RANK, _FIGURE, _VERDICT, _BUTTON, _GAP, _EDGE = 44, 66, 108, 64, 16, 16
 
 
@@ -44,14 +48,13 @@ def columns_for(look: Look, width: float) -> Columns:
     fixed = look.px(_RANK) + 2 * look.px(_FIGURE) + look.px(_VERDICT) + look.px(_BUTTON)
     fixed += look.px(_EDGE) + 3 * gap
     rest = max(width - fixed, look.px(_CHANGE))
-    with_bar = rest >= look.px(_CHANGE) + look.px(_BAR) + look.px(_COST)
+    with_bar = rest >= look.px(_CHANGE) + look.px(_BAR) + look.px(_WORDS)
     with_cost = rest >= look.px(_CHANGE) + look.px(_COST)
     shares = (0.40, 0.31 if with_bar else 0.0, 0.29 if with_cost else 0.0)
-    least = (_CHANGE, _BAR if with_bar else 0, _COST if with_cost else 0)
-    room = rest - sum(look.px(part) for part in least)
-    change, bar, cost = (
-        look.px(part) + room * share / sum(shares) for part, share in zip(least, shares, strict=True)
-    )
+    words = min(float(look.px(_WORDS)), rest - look.px(_CHANGE)) if with_cost else 0.0
+    least = (look.px(_CHANGE), look.px(_BAR) if with_bar else 0, words)
+    room = rest - sum(least)
+    change, bar, cost = (part + room * share / sum(shares) for part, share in zip(least, shares, strict=True))
     x = float(look.px(_RANK))
     change_at = (x, x + change)
     x += change + (gap if with_bar else 0)
@@ -127,11 +130,13 @@ def paint_line(
     painter.setPen(colours.secondary)
     painter.setFont(look.font(Role.SMALL))
     painter.drawText(QRectF(0, row.top(), look.px(_RANK) - look.px(2), row.height()), _CENTRE, str(line.rank))
-    room = columns.change[1] - columns.change[0]
-    fits = not line.way.parts and look.width(line.title, Role.BODY, 600) <= room
-    title = line.title if fits else line.short
-    _write(painter, look, columns.change, upper, title, Role.BODY, 600, colours.text)
-    _write(painter, look, columns.change, lower, line.from_to, Role.SMALL, 400, colours.secondary)
+    titles = title_lines(look, columns, line)
+    top = middle - look.px(19 + 9 * (len(titles) - 1))
+    for number, title in enumerate(titles):
+        at = QRectF(0, top + number * look.px(18), 0, look.px(20))
+        _write(painter, look, columns.change, at, title, Role.BODY, 600, colours.text)
+    under = QRectF(0, top + len(titles) * look.px(18), 0, look.px(20))
+    _write(painter, look, columns.change, under, line.from_to, Role.SMALL, 400, colours.secondary)
     if columns.bar is not None:
         left, right = columns.bar
         high = look.px(14)
@@ -174,20 +179,44 @@ def _write(
 def _paint_cost(painter: QPainter, look: Look, place: tuple[float, float], middle: float, text: str) -> None:
     left, right = place
     width = right - left
-    font = look.font(Role.SMALL)
-    lines = list(_two_lines(text, font.toString(), width))
-    if len(lines) > 2:
-        lines = [lines[0], look.cut(" ".join(lines[1:]), width, Role.SMALL)]
-    step = look.px(17)
+    lines = cost_lines(look, text, width)
+    if len(lines) > MOST_LINES:
+        last = look.cut(" ".join(lines[MOST_LINES - 1 :]), width, Role.SMALL)
+        lines = (*lines[: MOST_LINES - 1], last)
+    step = look.px(_LINE)
     top = middle - step * len(lines) / 2
     painter.setPen(look.colours.secondary)
-    painter.setFont(font)
+    painter.setFont(look.font(Role.SMALL))
     for number, shown in enumerate(lines):
         painter.drawText(QRectF(left, top + number * step, width + 4, step), _LEFT, shown)
 
 
-@lru_cache(maxsize=256)
-def _two_lines(text: str, font: str, width: float) -> tuple[str, ...]:
+def cost_lines(look: Look, text: str, width: float) -> tuple[str, ...]:
+    """What a way costs, in lines of at most ``width`` px."""
+    return _lines(text, look.font(Role.SMALL).toString(), width)
+
+
+def title_lines(look: Look, columns: Columns, line: Line) -> list[str]:
+    """The title, or the shorter one, in two lines or three where one has no room."""
+    room = columns.change[1] - columns.change[0]
+    for title in (line.short,) if line.way.parts else (line.title, line.short):
+        if look.width(title, Role.BODY, 600) <= room:
+            return [title]
+    font = look.font(Role.BODY, 600).toString()
+    return [piece for half in (line.two or line.short).split("\n") for piece in _lines(half, font, room)][:3]
+
+
+def row_height(look: Look, columns: Columns, line: Line) -> int:
+    """The height in px that a row needs; the tooltip has what :data:`MOST_LINES` cut of what it costs."""
+    least = look.px(ROW + 18 * (len(title_lines(look, columns, line)) - 1))
+    if columns.cost is None:
+        return least
+    lines = len(cost_lines(look, line.cost, columns.cost[1] - columns.cost[0]))
+    return max(least, min(lines, MOST_LINES) * look.px(_LINE) + look.px(12))
+
+
+@lru_cache(maxsize=1024)
+def _lines(text: str, font: str, width: float) -> tuple[str, ...]:
     made = QFont()
     made.fromString(font)
     return tuple(broken(text, made, width))

@@ -48,6 +48,9 @@ _FORMATS = {
 _FACTS = frozenset({"device.memory_bytes", "device.compute_capability", "parallelism.data"})
 """Fields that follow from another one that is named."""
 
+_VAGUE = ("_format", "activation_checkpointing")
+"""Ends of paths whose values say nothing alone: “bf16”, “By operator”."""
+
 ARROW = "→"
 
 
@@ -66,6 +69,14 @@ def short_title(way: Way, words: QtWords) -> str:
     if template in _SHORT and template not in _LONG_ENOUGH:
         return translate("ways", _SHORT[template])
     return way.title.text(words)
+
+
+def in_two_lines(way: Way, words: QtWords) -> str:
+    """The short title in two lines: a pair's changes, or field and value; empty where it is one."""
+    if way.parts:
+        return "\n+ ".join(_brief(part, words) for part in way.parts)
+    field, colon, value = short_title(way, words).partition(": ")
+    return f"{field}:\n{value}" if colon else ""
 
 
 def _brief(way: Way, words: QtWords) -> str:
@@ -93,7 +104,7 @@ def from_to(way: Way, numbers: Numbers) -> str:
 
 def _says_enough(one: Change) -> bool:
     """Whether the values say by themselves what field they are of; ``bf16`` is a format of many things."""
-    is_choice = BY_PATH[one.path].kind is Kind.CHOICE and not one.path.endswith("_format")
+    is_choice = BY_PATH[one.path].kind is Kind.CHOICE and not one.path.endswith(_VAGUE)
     return is_choice or one.path == "device.name"
 
 

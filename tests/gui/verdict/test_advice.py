@@ -162,3 +162,14 @@ def test_units_are_followed(inside: Interior, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: len(chips(inside)) == 3, timeout=20_000)
     inside.context.view.change(units="GB")
     assert all(" GB · " in chip.text.replace(" each", "") for chip in chips(inside))
+
+
+@pytest.mark.parametrize("width", [1024, 1280, 2560])
+def test_no_chip_is_cut(inside: Interior, qtbot: QtBot, width: int) -> None:
+    show(inside, replace(FIRST, "training.micro_batch_size", 8), qtbot)
+    qtbot.waitUntil(lambda: len(chips(inside)) > 1, timeout=20_000)
+    inside.window.resize(width, 800)
+    shown = [one for one in inside.window.verdict.chips.buttons() if isinstance(one, ChipButton)]
+    assert any(" + " in one.chip.title for one in shown)
+    assert all(one.least_width() <= one.width() for one in shown)
+    assert not inside.window.verdict.grab().isNull()

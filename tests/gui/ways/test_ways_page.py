@@ -13,10 +13,10 @@ from memgui.estimator import estimate
 from memgui.gui.interior import Interior
 from memgui.gui.numbers import UNCHANGED, Numbers
 from memgui.gui.palette import DARK, LIGHT
-from memgui.gui.theme import Look
+from memgui.gui.theme import Look, Role
 from memgui.gui.ways import texts
 from memgui.gui.ways.page import WaysPage
-from memgui.gui.ways.painting import columns_for
+from memgui.gui.ways.painting import MOST_LINES, columns_for, cost_lines, title_lines
 from memgui.planning import ways
 from memgui.planning.ask import surely_fits
 from memgui.planning.devices import of_a_sort
@@ -230,3 +230,20 @@ def test_only_the_chosen_rows_button_is_filled(inside: Interior, qtbot: QtBot, c
         corner = page.list.button_at(row).topLeft().toPoint() + QPoint(8, 5)
         filled = picture.pixelColor(corner).name() == palette.accent.name()
         assert filled == (row == 1)
+
+
+@pytest.mark.parametrize("width", [1024, 1280])
+def test_what_a_way_costs_is_told_whole(inside: Interior, qtbot: QtBot, width: int) -> None:
+    page = show(inside, PAIRS, qtbot)
+    inside.window.resize(width, 800)
+    look, rows = Look.of(page), page.list
+    columns = rows.columns()
+    assert columns.cost is not None
+    room = columns.cost[1] - columns.cost[0]
+    cut = [line for line in page.model.lines if len(cost_lines(look, line.cost, room)) > MOST_LINES]
+    assert len(cut) <= 3, "the tooltip has what a row has no room for"
+    heights = {rows.visualRect(page.model.index(row)).height() for row in range(3)}
+    assert heights == {rows.height_of(page.model.index(row)) for row in range(3)}
+    wide = columns.change[1] - columns.change[0]
+    titles = {title for line in page.model.lines for title in title_lines(look, columns, line)}
+    assert {title for title in titles if look.width(title, Role.BODY, 600) > wide} == set()
