@@ -54,11 +54,15 @@ class Between(Generic[N]):
             self._kept[kind] = known
         return known
 
-    def referred(self, kind: Kind) -> N:
-        """What the modules of a layer keep of a micro batch that has run back, until they run again."""
+    def referred(self, kind: Kind, *, passing: bool = False) -> N:
+        """What the modules of a layer keep of a micro batch that has run back, until they run again.
+
+        ``passing``: also what they keep only until all layers have run back.
+        """
         m, live = self.m, self.m.nothing()
         for block in referring(kind):
-            live = m.add(live, m.group(block.behind, block.sort_pinned))
+            if passing or not block.tape.passing:
+                live = m.add(live, m.group(block.behind, block.sort_pinned))
         return live
 
     def all_referred(self) -> N:

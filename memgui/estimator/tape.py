@@ -120,6 +120,7 @@ class Tape:
         "outside",
         "parameters",
         "part",
+        "passing",
         "pinned",
         "pool",
         "recomputed",
@@ -163,6 +164,7 @@ class Tape:
         self.pinned: list[Tensor] = []
         self.outside: list[Tensor] = []
         self.referred: tuple[Tensor, ...] = ()
+        self.passing = False
         self.forgets = 0
         self.leaf: Tensor | None = None
         self.carried: Tensor | None = None
@@ -305,13 +307,14 @@ class Tape:
         """The module lets go here of what it refers to since it ran last (see :meth:`refer`)."""
         self.forgets = len(self.ops)
 
-    def refer(self, tensor: Tensor) -> None:
-        """The module refers to ``tensor`` until it runs again.
+    def refer(self, tensor: Tensor, *, passing: bool = False) -> None:
+        """The module refers to ``tensor`` until it runs again, or (``passing``) all layers have run back.
 
         With the tensor it keeps the graph behind it.  That holds nothing once it has run back; but a graph
         that was computed again never runs back, and what it saved stays until then.
         """
         self.referred = (*self.referred, tensor)
+        self.passing = passing
 
     def make_leaf(self, x: Tensor) -> None:
         """``x.requires_grad_()``: graph, ``x`` and its gradient live until the loss dies."""

@@ -122,7 +122,7 @@ class UnitWalk(Walk[N]):
         rel = m.add(m.copy(there), m.group(unit.gathered, unit.sort), -1)
         rel = m.add(rel, super().kept(kind), -1)
         if self.refers:
-            rel = m.add(rel, self.referred(kind))
+            rel = m.add(rel, self.referred(kind, passing=True))
         for block in kind.blocks:
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
             rel = m.add(rel, m.group(outcome.left, sort))

@@ -176,7 +176,7 @@ class Walk(Between[N]):
             events, sort = self._events(kind, block)
             if block is not first:
                 rel = m.add(rel, m.group(block.input, sort))
-            if self.ran and block.tape.referred:
+            if self.ran and block.tape.referred and not block.tape.passing:
                 yield Place(events, events.after(block.tape.forgets)), sort, rel
                 rel = m.add(rel, m.group(block.behind, block.sort_pinned), -1)
             yield Place(events), sort, rel
@@ -346,7 +346,7 @@ class Walk(Between[N]):
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
             left = m.add(left, m.group(self.left_on(outcome), sort))
             left = m.add(left, m.group(outcome.taken, sort), -1)
-        return m.add(left, self.referred(kind)) if self.refers else left
+        return m.add(left, self.referred(kind, passing=True)) if self.refers else left
 
     def outcome(self, kind: Kind, roles: Roles, block: Block) -> Outcome:
         """What the backward of one of a layer's blocks leaves to others."""

@@ -55,6 +55,8 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         c.lent[reach.name] = k, v
         t.hand_out(k, v)
         c.handed += k, v
+        t.refer(k, passing=True)
+        t.refer(v, passing=True)
     y = attend(t, c, q, k, v, reach)
     if gate is not None:
         opened = op.pointwise(t, "sigmoid", gate, "gate", saves="output")
