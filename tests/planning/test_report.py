@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -177,3 +178,19 @@ def test_what_is_unknown_is_said() -> None:
     assert html(made)
     assert markdown(made)
     assert as_csv(made)
+
+
+@pytest.mark.parametrize("scenario", [FIRST, SERVING, LORA], ids=["training", "inference", "lora"])
+def test_every_letter_of_its_formulas_is_explained(scenario: Scenario) -> None:
+    made = page(estimate(scenario), English())
+    (symbols,) = (listed.sentences for listed in made.lists if listed.title == "Symbols")
+    explained = {sentence.partition(" = ")[0] for sentence in symbols}
+    used = {name for line in made.breakdown for name in re.findall(r"[A-Za-z_]\w*", line.formula)}
+    assert used
+    assert used <= explained
+    assert f"L = {scenario.model.num_hidden_layers}: layers" in symbols
+
+
+def test_without_assumptions_that_is_said() -> None:
+    lists = {listed.title: listed.sentences for listed in page(estimate(FIRST), English()).lists}
+    assert lists["Assumed"] == ("Nothing beyond the inputs above.",)

@@ -13,6 +13,7 @@ from memgui.planning.measured.beside import beside
 from memgui.planning.measured.records import COUNTERS, Measurement
 from memgui.planning.report.verdict import device_text, verdict_line
 from memgui.planning.values import value_text
+from memgui.planning.why import symbol_label
 from memgui.planning.words import Words
 from memgui.spec import QT_TRANSLATE_NOOP, Device, Issue, Message, ModelSpec, Scenario, get
 from memgui.spec.fields import FIELDS, SECTIONS, Field
@@ -117,10 +118,13 @@ def page(
         return words.translate("report", template)
 
     whole = estimate.peak_bytes
+    supposed = [*map(words.message, (*assumed, *estimate.assumptions))]
+    nothing = QT_TRANSLATE_NOOP("report", "Nothing beyond the inputs above.")
     lists = (
         (QT_TRANSLATE_NOOP("report", "Notes"), [notes] if notes else []),
         (QT_TRANSLATE_NOOP("report", "To note"), [_said(one, words) for one in (*issues, *estimate.issues)]),
-        (QT_TRANSLATE_NOOP("report", "Assumed"), [*map(words.message, (*assumed, *estimate.assumptions))]),
+        (QT_TRANSLATE_NOOP("report", "Assumed"), supposed or [text(nothing)]),
+        (QT_TRANSLATE_NOOP("report", "Symbols"), list(_symbols(estimate, words))),
         (QT_TRANSLATE_NOOP("report", "Sources"), list(_sources(estimate, words))),
     )
     heads = (
@@ -254,15 +258,30 @@ def _line(path: tuple[str, ...], label: str, size: int, whole: int, words: Words
     return Line(path, label, size, words.size(size), words.share(size, whole), words.count(size), formula)
 
 
-def _sources(estimate: Estimate, words: Words) -> Iterator[str]:
-    """Where the formulas on the page come from, each once."""
+def _leaves(estimate: Estimate) -> Iterator[Node]:
+    """The parts on the page that are no sums."""
     for node in estimate.components:
         for part in (node, *node.children) if node.bytes else ():
-            if part.children:
-                continue
-            source = part.derivation.source
-            shown = words.translate("sources", source)
-            yield shown if shown != source else words.translate("estimator", source)
+            if not part.children:
+                yield part
+
+
+def _symbols(estimate: Estimate, words: Words) -> Iterator[str]:
+    """What the letters of the formulas on the page stand for."""
+    for part in _leaves(estimate):
+        if _formula(part):
+            for name, symbol in part.derivation.symbols.items():
+                yield words.translate(
+                    "report", QT_TRANSLATE_NOOP("report", "{symbol} = {value}: {name}")
+                ).format(symbol=name, value=words.count(symbol.value), name=symbol_label(symbol, words))
+
+
+def _sources(estimate: Estimate, words: Words) -> Iterator[str]:
+    """Where the formulas on the page come from, each once."""
+    for part in _leaves(estimate):
+        source = part.derivation.source
+        shown = words.translate("sources", source)
+        yield shown if shown != source else words.translate("estimator", source)
 
 
 def _measured(measurement: Measurement, estimate: Estimate, words: Words) -> Iterator[MeasuredLine]:

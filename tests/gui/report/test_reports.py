@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication, QImage, QPainter
 from PySide6.QtPrintSupport import QPrinter
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
 from memgui.gui.interior import Interior
-from memgui.gui.palette import LIGHT
+from memgui.gui.palette import DARK, LIGHT
 from memgui.gui.report import paper, picture
 from memgui.gui.report.reports import FORMATS, Reports
 from memgui.planning.measured import Counter, to_plain, typed
@@ -132,3 +132,28 @@ def test_the_menu_asks_where_and_copies(inside: Interior, house: House, qtbot: Q
     assert "\n" not in line
     inside.actions.copy_markdown.trigger()
     assert QGuiApplication.clipboard().text().startswith("# ")
+
+
+def test_paper_is_white_in_the_dark_and_holds_any_name(
+    reports: Reports, real: House, qapp: QApplication
+) -> None:
+    long = "通义千问三代混合专家模型" * 6 + " with-a-name-that-has-no-spaces" * 3
+    real.document.saved_as(long, "long")
+    real.document.edit("training.micro_batch_size", 65_536)
+    found = real.document.settle().estimate
+    assert found is not None
+    before, pictures = qapp.palette(), []
+    try:
+        for colours in (LIGHT, DARK):
+            qapp.setPalette(colours.qpalette())
+            sheet = QImage(595, 842, QImage.Format.Format_RGB32)
+            sheet.fill(0xFFFFFFFF)
+            painter = QPainter(sheet)
+            paper._paint(painter, reports.page(found), picture.scene_of(found, "GiB"), 523, 770)
+            painter.end()
+            pictures.append(sheet)
+    finally:
+        qapp.setPalette(before)
+    assert pictures[0] == pictures[1]
+    edge = {pictures[0].pixelColor(x, y).name() for x in range(530, 595) for y in range(0, 842, 3)}
+    assert edge == {"#ffffff"}, "nothing is wider than the paper's inside"
