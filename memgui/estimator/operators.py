@@ -72,15 +72,17 @@ def linear(
     t: Tape, x: Tensor, w: Tensor, bias: Parameter | None, name: str, dims: Dims, operator: str = "mm"
 ) -> Tensor:
     """``F.linear``: saves its input if the weight is trained, the weight if the input needs a gradient."""
-    x = _computed(t, x)
-    used = weight(t, w, t.autocast) if isinstance(w, Parameter) else _computed(t, w)
-    shift = weight(t, bias, t.autocast) if bias is not None else None
-    grad = x.grad or used.grad or (shift is not None and shift.grad)
-    out = t.tensor(name, dims, used.width, grad)
-    saves, back = product(x, used)
+    used: Tensor = w
+    shift: Tensor | None = bias
+    if t.autocast:
+        x = cast(t, x, t.autocast)
+        used = weight(t, w, t.autocast) if isinstance(w, Parameter) else cast(t, w, t.autocast)
+        shift = weight(t, bias, t.autocast) if bias is not None else None
+    back = edges(x, NEW, used, NEW)
     if shift is not None and shift.grad:
         back = (*back, (shift, NEW))
-    return t.record(operator, (x, used), out, saves, back)
+    out = t.tensor(name, dims, used.width, bool(back))
+    return t.record(operator, (x, used), out, partners(x, used), back)
 
 
 def matmul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from memgui.estimator.block import Block
-from memgui.estimator.events import gradient_of
+from memgui.estimator.events import Gradient, gradient_of
 from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.tape import AMBIENT, PARAMETER, Tensor
 
@@ -68,18 +68,27 @@ class Cast:
         touched = self._touched.get(block)
         if touched is None:
             return ALONE
-        seen, waiting, own = self._seen, self._waiting, block.tape.handed_out
-        concerned = [tensor for tensor in waiting if tensor in touched or tensor in own]
-        role = Role(
-            {tensor: waiting[tensor] for tensor in concerned if tensor in seen},
-            {tensor: waiting[tensor] for tensor in concerned if tensor not in seen and tensor not in own},
-            touched & ending,
-        )
+        seen, own = self._seen, block.tape.handed_out
+        waiting: dict[Tensor, Gradient] = {}
+        starts: dict[Tensor, Gradient] = {}
+        for tensor, gradient in self._waiting.items():
+            if tensor in touched or tensor in own:
+                if tensor in seen:
+                    waiting[tensor] = gradient
+                elif tensor not in own:
+                    starts[tensor] = gradient
+        role = Role(waiting, starts, touched & ending)
         seen |= touched
         return role
 
 
 def _touched(block: Block, shared: Container[Tensor]) -> frozenset[Tensor]:
     """What of ``shared`` gets a gradient in the block's backward."""
-    edges = [edge for op in block.tape.ops for edge in op.back]
-    return frozenset([tensor for tensor, _ in edges if tensor.origin >= AMBIENT and tensor in shared])
+    return frozenset(
+        [
+            tensor
+            for op in block.tape.ops
+            for tensor, _ in op.back
+            if tensor.origin >= AMBIENT and tensor in shared
+        ]
+    )

@@ -68,8 +68,18 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
     A tensor is booked to the part and module that saves it first.  Of a stretch that is computed
     again its inputs are kept, and what was made in it is not.
     """
-    known, inside = regions(tape) if tape.regions else ({}, {})
     saved: dict[Tensor, int] = {}
+    if not tape.regions:
+        for op in tape.ops:
+            for tensor in op.saves:
+                root = tensor.base or tensor
+                if root in saved:
+                    saved[root] += 1
+                elif root.origin != PARAMETER:
+                    saved[root] = 1
+                    root.part, root.module = op.part, op.module
+        return saved
+    known, inside = regions(tape)
     for op in tape.ops:
         for tensor in op.saves:
             root = tensor.base or tensor

@@ -35,13 +35,16 @@ def projection(
     )
     width = 2 if o.base == "awq" else o.width  # there a buffer, which nothing prepares
     shift = t.parameter(f"{called}.bias", out, width, o.base_trained, outward) if bias else None
-    given = scaled_input(t, c, x, role, called, wide)
+    beside = o.trained in ("lora", "ia3")
+    given = scaled_input(t, c, x, role, called, wide) if beside else x
     if o.base:
         y = LINEARS[o.base](t, c, given, w, shift, name, dims)
     elif shift is not None and c.model.bias_added:  # Falcon: a step of its own, which autocast leaves alone
         y = op.add_broadcast(t, op.linear(t, given, w, None, name, dims), shift, name)
     else:
         y = op.linear(t, given, w, shift, name, dims, "addmm" if bias else "mm")
+    if not beside:
+        return y
     # Names of a feed-forward mean the experts where PEFT wraps these.
     if adapted(c, called) and not ("experts.down" in c.names and role.startswith("mlp.")):
         return low_rank(t, c, x, y, called, name, out, wide, cut)
