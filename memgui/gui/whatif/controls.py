@@ -23,6 +23,7 @@ WIDE, NARROW = 900, 830
 """From these widths on (13 px body) there is room for the button's text, and for the words."""
 
 CHART, TABLE = "chart", "table"
+SWEEP, HEAT_MAP = "sweep", "heat_map"
 
 
 class Controls(QWidget):
@@ -30,7 +31,8 @@ class Controls(QWidget):
 
     shown = Signal(object)
     """``chart`` or ``table``."""
-    copy_asked = Signal()
+    copy_asked = Signal(object)
+    """``sweep`` or ``heat_map``."""
 
     def __init__(self, what_if: WhatIf, numbers: Numbers, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,12 +61,13 @@ class Controls(QWidget):
         self.switch.add(TABLE, self.tr("Table"), "table")
         self.switch.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.copy = ToolButton("copy", self.tr("Copy as CSV"), self)
+        self.copy.setMenu(self._copy_menu())
+        self.copy.setPopupMode(ToolButton.ToolButtonPopupMode.InstantPopup)
         self._lay_out()
         self.field.activated.connect(lambda _: what_if.sweep_field(self.field.currentData()))
         self.against.activated.connect(lambda _: what_if.set_against(self.against.currentData()))
         self.scale.activated.connect(lambda _: what_if.set_scale(Scale(self.scale.currentData())))
         self.switch.chosen.connect(self.shown)
-        self.copy.clicked.connect(self.copy_asked)
         what_if.planned.connect(self.fill)
         self.fill()
 
@@ -176,6 +179,14 @@ class Controls(QWidget):
     def _refuse(self, box: NumberBox, issue: Issue | None) -> None:
         box.set_invalid(issue is not None)
         box.setToolTip(issue_text(issue) if issue is not None else "")
+
+    def _copy_menu(self) -> QMenu:
+        menu = QMenu(self.copy)
+        texts = {SWEEP: self.tr("Copy the sweep as CSV"), HEAT_MAP: self.tr("Copy the heat map as CSV")}
+        for which, text in texts.items():
+            menu.addAction(text).triggered.connect(lambda _=False, which=which: self.copy_asked.emit(which))
+        menu.aboutToShow.connect(lambda: menu.setStyleSheet(menu_sheet(Look.of(self))))
+        return menu
 
     def _fill_devices(self) -> None:
         menu = self.devices.menu()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from memgui.document.jobs import Job
@@ -15,7 +15,7 @@ from memgui.gui.numbers import Numbers
 from memgui.gui.texts import field_text, issue_text
 from memgui.gui.theme import Look, Role
 from memgui.gui.whatif.chart import SweepChart
-from memgui.gui.whatif.controls import CHART, Controls
+from memgui.gui.whatif.controls import CHART, HEAT_MAP, SWEEP, Controls
 from memgui.gui.whatif.heat import HeatMap
 from memgui.gui.whatif.largest import LargestTable
 from memgui.gui.whatif.table import SweepTable
@@ -230,10 +230,19 @@ class WhatIfPage(QWidget):
     def _take(self, values: dict[str, int | float]) -> None:
         self.what_if.apply(values, step_text(values, Numbers.of(self._view.view)))
 
-    def copy_csv(self) -> None:
-        """The sweep on the clipboard, every byte of it."""
-        if self._swept is not None:
-            QGuiApplication.clipboard().setText(as_csv(self._swept.plan.path, self._swept.points))
+    def copy_csv(self, which: str = SWEEP) -> None:
+        """The sweep or the heat map on the clipboard, every byte of it."""
+        swept, grid = self._swept, self.heat.grid
+        if which == HEAT_MAP and grid is not None:
+            QGuiApplication.clipboard().setText(grid.as_csv())
+        elif which == SWEEP and swept is not None:
+            QGuiApplication.clipboard().setText(as_csv(swept.plan.path, swept.points))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_csv(HEAT_MAP if self.heat.hasFocus() else SWEEP)
+        else:
+            super().keyPressEvent(event)
 
     # places
 

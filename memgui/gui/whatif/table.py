@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from memgui.document.view_settings import ViewSettings
@@ -159,5 +159,7 @@ class SweepTable(QTableView):
         index = self.currentIndex()
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and index.isValid():
             self.chosen.emit(self.rows.point(index.row()).value)
+        elif event.matches(QKeySequence.StandardKey.Copy):
+            event.ignore()  # the page copies all of it, not one cell
         else:
             super().keyPressEvent(event)

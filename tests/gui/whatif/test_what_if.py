@@ -1,5 +1,6 @@
 """The What if tab through its widgets, its figures against direct calls of the estimator."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,13 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from memgui.estimator import estimate
+from memgui.gui.numbers import Numbers
 from memgui.gui.palette import DARK, LIGHT
 from memgui.gui.whatif.page import WhatIfPage
+from memgui.planning.ask import fits
+from memgui.planning.changes import apply
+from memgui.planning.devices import moved
+from memgui.planning.solve import solve
 from memgui.spec import Scenario, get, replace
 from tests.gui.house import House
 
@@ -92,6 +98,109 @@ def test_every_cell_is_the_need_at_its_two_values(page: WhatIfPage, real: House)
         values = {"training__sequence_length": grid.xs[column], "training__micro_batch_size": grid.ys[row]}
         assert grid.rows[row][column].peak_bytes == need(real.document.scenario, **values)
     assert grid.boundary()
+
+
+PAIRS = [
+    ("model.num_hidden_layers", "training.micro_batch_size", {}),
+    ("training.lora.rank", "training.sequence_length", {"training.method": "lora"}),
+    ("device.memory_bytes", "training.sequence_length", {}),
+    (
+        "inference.gpu_memory_utilization",
+        "inference.prompt_tokens",
+        {"task": "inference", "inference.engine": "vllm"},
+    ),
+    ("inference.generated_tokens", "inference.batch_size", {"task": "inference"}),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "values"), PAIRS, ids=[f"{x} × {y}" for x, y, _ in PAIRS])
+def test_any_two_fields_stand_against_each_other(
+    page: WhatIfPage, real: House, qtbot: QtBot, x: str, y: str, values: dict[str, Any]
+) -> None:
+    for path, value in values.items():
+        real.document.edit(path, value)
+    real.document.settle()
+    settle(page, qtbot)
+    for box, path in ((page.controls.field, x), (page.controls.against, y)):
+        box.setCurrentIndex(box.findData(path))
+        box.activated.emit(box.currentIndex())
+    settle(page, qtbot)
+    grid = page.heat.grid
+    assert grid is not None
+    assert (grid.x_path, grid.y_path) == (x, y)
+    scenario = real.document.scenario
+    known = 0
+    for row, column in itertools.product(range(0, len(grid.ys), 2), range(0, len(grid.xs), 3)):
+        cell = grid.rows[row][column]
+        if cell.issue is None:
+            found = estimate(replace(replace(scenario, x, grid.xs[column]), y, grid.ys[row]))
+            assert cell.peak_bytes == found.peak_bytes
+            assert cell.headroom_bytes == found.verdict.headroom_bytes
+            known += 1
+    assert known > 2
+    for edge in grid.boundary():
+        if edge.x0 == edge.x1:
+            assert grid.rows[edge.y0][edge.x0 - 1].fits != grid.rows[edge.y0][edge.x0].fits
+        else:
+            assert grid.rows[edge.y0 - 1][edge.x0].fits != grid.rows[edge.y0][edge.x0].fits
+    assert not page.grab().isNull()
+
+
+SOLVED = [
+    ("training.micro_batch_size", {"training.activation_checkpointing": "full"}),
+    ("training.sequence_length", {}),
+    ("training.lora.rank", {"training.method": "lora"}),
+    ("model.num_hidden_layers", {}),
+    ("inference.prompt_tokens", {"task": "inference"}),
+    ("inference.batch_size", {"task": "inference"}),
+]
+
+
+@pytest.mark.parametrize(("path", "values"), SOLVED, ids=[path for path, _ in SOLVED])
+def test_the_largest_stands_with_the_next_value_as_proof(
+    page: WhatIfPage, real: House, qtbot: QtBot, path: str, values: dict[str, Any]
+) -> None:
+    for field, value in values.items():
+        real.document.edit(field, value)
+    real.document.settle()
+    settle(page, qtbot)
+    box = page.controls.field
+    box.setCurrentIndex(box.findData(path))
+    box.activated.emit(box.currentIndex())
+    settle(page, qtbot)
+    numbers = Numbers.of(real.view.view)
+    direct = solve(real.document.scenario, path)
+    assert direct.largest is not None
+    assert direct.next is not None
+    at = next(i for i, one in enumerate(page.largest._found) if one.device == real.document.scenario.device)
+    at_largest, at_next = (
+        estimate(replace(real.document.scenario, path, value)) for value in (direct.largest, direct.next)
+    )
+    assert fits(at_largest)
+    assert not fits(at_next)
+    assert page.largest.rows()[at] == (
+        real.document.scenario.device.name,
+        numbers.grouped(direct.largest),
+        numbers.tip(at_largest.verdict.headroom_bytes),
+        numbers.grouped(direct.next),
+        numbers.tip(-at_next.verdict.headroom_bytes),
+    )
+    assert numbers.grouped(direct.next) in page.largest.said(at)
+    limit = page.what_if.sweep.answer.lines[0]
+    assert limit.capacity_bytes == at_largest.verdict.capacity_bytes
+
+
+def test_every_devices_limit_and_crossing_is_the_estimators(page: WhatIfPage, real: House) -> None:
+    swept = page.what_if.sweep.answer
+    assert len(swept.lines) > 2
+    for line in swept.lines:
+        there = apply(real.document.scenario, moved(real.document.scenario, line.device))
+        assert line.capacity_bytes == estimate(there).verdict.capacity_bytes
+    page.chart.grab()
+    largest = {one.solution.largest for one in page.what_if.largest.answer} - {None}
+    inside = {value for value in largest if swept.plan.low <= value <= swept.plan.high}
+    numbers = Numbers.of(real.view.view)
+    assert {text for _, text in page.chart.written} == {numbers.grouped(value) for value in inside}
 
 
 def test_click_on_a_cell_sets_both_fields_in_one_step(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
@@ -237,10 +346,21 @@ def test_table_and_csv_have_every_value(page: WhatIfPage, qtbot: QtBot) -> None:
     assert page.table.isVisible()
     swept = page.what_if.sweep.answer
     assert page.table.rows.rowCount() == len(swept.points)
-    page.controls.copy.click()
-    lines = QGuiApplication.clipboard().text().splitlines()
+    clipboard = QGuiApplication.clipboard()
+    sweep, grid = page.controls.copy.menu().actions()
+    sweep.trigger()
+    lines = clipboard.text().splitlines()
     assert len(lines) == len(swept.points) + 1
     assert lines[1].startswith(f"{swept.points[0].value},{swept.points[0].peak_bytes},")
+    by_menu = clipboard.text()
+    grid.trigger()
+    assert page.heat.grid is not None
+    assert clipboard.text() == page.heat.grid.as_csv()
+    for widget in (page.table, page.heat):
+        clipboard.clear()
+        widget.setFocus()
+        QTest.keyClick(widget, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+        assert clipboard.text() == (by_menu if widget is not page.heat else page.heat.grid.as_csv())
 
 
 def test_out_of_sight_it_asks_nothing(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
