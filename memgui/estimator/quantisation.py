@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from memgui.estimator.block import Block
+from memgui.estimator.options import ADAPTERS, BASES
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation_gguf import Formats, Matrix, Place, mixed
 from memgui.estimator.state import State, state_of
@@ -48,6 +49,19 @@ PACKED_ON_LOADING = ("llm_int8", "nf4", "nf4_dq", "fp4", "fp4_dq")
 
 LINEAR_LAYERS = tuple(part for part in LAYERS if part != "experts")
 """Parts that are linear layers in Transformers 5, whose experts are parameters of three dimensions."""
+
+
+def base_scheme(scenario: Scenario) -> WeightScheme | None:
+    """How a frozen base is packed; what its scheme leaves alone is as the program has it.
+
+    Packers replace linear layers: experts, which are parameters of three dimensions, stay as they are.
+    """
+    training = scenario.training
+    if training.method not in ADAPTERS or training.base_format not in BASES:
+        return None
+    scheme = weight_scheme(training.base_format)
+    head = scheme.linear if training.implementation == "litgpt" else ""  # it packs every linear layer
+    return msgspec.structs.replace(scheme, base="", head=head, parts=LINEAR_LAYERS)
 
 
 def matrix(parameter: Parameter, sizes: Sizes) -> Matrix | None:

@@ -7,11 +7,9 @@ runs.  So the peak lies in the steady step's last kind of micro batch, or at its
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from itertools import islice
-
-import msgspec
 
 from memgui.estimator.account import account
 from memgui.estimator.between import referring
@@ -22,11 +20,10 @@ from memgui.estimator.measure import Bytes, Contents, Measure, N, Pile
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
 from memgui.estimator.once import once
 from memgui.estimator.optimizers import OPTIMIZERS
-from memgui.estimator.options import ADAPTERS, BASES
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.points import Point
 from memgui.estimator.program import Program
-from memgui.estimator.quantisation import LINEAR_LAYERS
+from memgui.estimator.quantisation import base_scheme
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.search import Highest, highest, highest_of
@@ -34,24 +31,10 @@ from memgui.estimator.symbols import TRAINING
 from memgui.estimator.unit_walk import UnitWalk
 from memgui.estimator.units import units_of
 from memgui.estimator.walk import Walk
-from memgui.spec.formats import WeightScheme, weight_scheme
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
 
 CLIP = "aten.linalg_vector_norm"
-
-
-def base_scheme(scenario: Scenario) -> WeightScheme | None:
-    """How a frozen base is packed; what its scheme leaves alone is as the program has it.
-
-    Packers replace linear layers: experts, which are parameters of three dimensions, stay as they are.
-    """
-    training = scenario.training
-    if training.method not in ADAPTERS or training.base_format not in BASES:
-        return None
-    scheme = weight_scheme(training.base_format)
-    head = scheme.linear if training.implementation == "litgpt" else ""  # it packs every linear layer
-    return msgspec.structs.replace(scheme, base="", head=head, parts=LINEAR_LAYERS)
 
 
 class TrainingRun(Run):
@@ -137,16 +120,22 @@ class TrainingRun(Run):
         )
 
     def busy(self, base: Amount, *, back: bool) -> Amount:
-        """``base`` while a micro batch runs, forward or ``back``: with what sharing holds for a moment.
+        """``base`` while a micro batch runs, forward or ``back``: with what sharing holds for a moment."""
+        for amount in self._sharing(base.components, back=back):
+            base = base.plus(amount)
+        return base
+
+    def _sharing(self, lying: Mapping[str, int], *, back: bool) -> Iterator[Amount]:
+        """What sharing holds beside what lies while a micro batch runs.
 
         Shards of gradients that DeepSpeed fills as they are reduced are there from the first one on.
         """
         a = self.account
         for heap in (a.running, a.returning) if back else (a.running,):
-            base = base.plus(Amount({"temporary": heap.bytes}, heap.excess))
-        if back and a.fills and not base.components["gradients"]:
-            base = base.plus(Amount({"gradients": a.gradient_bytes}, a.gradient_excess))
-        return base
+            if heap.things:
+                yield Amount({"temporary": heap.bytes}, heap.excess)
+        if back and a.fills and not lying["gradients"]:
+            yield Amount({"gradients": a.gradient_bytes}, a.gradient_excess)
 
     def persistent(self) -> int:
         a = self.account
@@ -284,14 +273,17 @@ class TrainingRun(Run):
         """Bytes as the optimizer steps; how many points lie ahead of backward; the one with more bytes."""
         accumulate = self.accumulates or self.gradients_stay
         walk = self.walk(accumulate=accumulate)
-        start = self.base(states=True, gradients=accumulate)
-        ahead = self.busy(start, back=False).bytes
-        behind = self.busy(start, back=True).bytes
+        lying = self.lying(states=True, gradients=accumulate)
+        start = sum(lying.values())
+        ahead, behind = (
+            start + sum([amount.bytes for amount in self._sharing(lying, back=back)])
+            for back in (False, True)
+        )
         points = [(point, ahead) for point in walk.forward()]
         turn = len(points)
         points += [(point, behind) for point in walk.backward()]
-        base = self.base(states=True, gradients=True)
-        stepping = base.bytes + self.account.step_bytes + self.left(walk)
+        stepping = sum(self.lying(states=True, gradients=True).values())
+        stepping += self.account.step_bytes + self.left(walk)
         return stepping, turn, highest_of(points, self.numbers, stepping)
 
     def _stepping(self) -> Found:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from typing import TypeVar
 
 from memgui.estimator import Draft
 from memgui.estimator import estimate as _estimate
@@ -17,6 +17,7 @@ from memgui.spec import Issue, Scenario, fault_issue
 from memgui.spec.validate import validate
 
 Estimator = Callable[[Scenario], Estimate]
+T = TypeVar("T")
 Floors = tuple[Mapping[str, int], ...]
 """Bytes by component that are there at some moments, at the least."""
 Check = Callable[[], None]
@@ -96,6 +97,7 @@ class Asker:
         self._estimate = estimate
         self._fault = fault
         self._draft: Draft | None = None
+        self._drafts: dict[Scenario, Draft] = {}
         self._floors: dict[Scenario, Floors] = {}
         self._least: dict[Scenario, int] = {}
         self._kept: dict[Scenario, Answer] | None = {} if remember else None
@@ -104,10 +106,16 @@ class Asker:
         """The answer about ``scenario``; raises what ``check`` does, and faults that nobody is told of."""
         if self._kept is None:
             return self._ask(scenario)
-        kept = self._kept.pop(scenario, None) or self._ask(scenario)
+        kept = self._kept.pop(scenario, None)
+        if kept is None:
+            kept = self._ask(scenario)
+            if self._draft is not None and self._draft.scenario is scenario:
+                self._drafts[scenario] = self._draft
         self._kept[scenario] = kept
         if len(self._kept) > REMEMBERED:
-            del self._kept[next(iter(self._kept))]
+            oldest = next(iter(self._kept))
+            del self._kept[oldest]
+            self._drafts.pop(oldest, None)
         return kept
 
     def lacks(self, scenario: Scenario) -> int | None:
@@ -121,7 +129,7 @@ class Asker:
         if least is None:
             least = max((sum(floor.values()) for floor in self.floors(scenario)), default=0)
             if 0 < least < limit and (draft := self._drafted(scenario)) is not None:
-                least = draft.at_least
+                least = self._known(lambda: draft.at_least, 0)
             if self._kept is not None:
                 self._least[scenario] = least
         return least - limit if least >= limit else None
@@ -130,14 +138,24 @@ class Asker:
         """What ``scenario`` needs at the least at some moments; nothing where that is not known."""
         found = self._floors.get(scenario)
         if found is None:
-            draft = self._drafted(scenario)
-            found = () if draft is None else draft.floors
+            draft = self._drafts.get(scenario) or self._drafted(scenario)
+            found = () if draft is None else self._known(lambda: draft.floors, Floors())
             if self._kept is not None:
                 self._floors[scenario] = found
         return found
 
+    def _known(self, find: Callable[[], T], nothing: T) -> T:
+        """What is known before an estimate; ``nothing`` where finding it fails, and somebody is told."""
+        try:
+            return find()
+        except Exception as error:
+            if self._fault is None:
+                raise
+            self._fault(error)
+            return nothing
+
     def _drafted(self, scenario: Scenario) -> Draft | None:
-        """What is known of ``scenario`` before its estimate is made, which goes on from there."""
+        """What an estimate of ``scenario`` begins with; ``None`` where it is forbidden or asked of a fake."""
         if self._draft is None or self._draft.scenario is not scenario:
             known = self._estimate is _estimate and self.forbids(scenario) is None
             self._draft = Draft(scenario) if known else None
@@ -149,18 +167,17 @@ class Asker:
         return next((issue for issue in validate(scenario) if issue.severity == "error"), None)
 
     def _ask(self, scenario: Scenario) -> Answer:
-        draft = self._draft
-        if draft is not None and draft.scenario is scenario:
+        if self._draft is not None and self._draft.scenario is scenario:
             self.check()
-            estimate = draft.estimate
         else:
             issue = self.forbids(scenario)
             if issue is not None:
                 return Answer(scenario, None, issue)
-            estimate = partial(self._estimate, scenario)
+            self._draft = Draft(scenario) if self._estimate is _estimate else None
+        draft = self._draft
         self.calls += 1
         try:
-            found = estimate()
+            found = self._estimate(scenario) if draft is None else draft.estimate()
         except Exception as error:
             if self._fault is None:
                 raise

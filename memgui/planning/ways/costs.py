@@ -261,6 +261,11 @@ ACCUMULATED = Cost(
 """A smaller micro batch with as much more accumulation."""
 
 
+def is_turned_back(path: str, new: bool) -> bool:
+    """Whether a switch at ``new`` is the opposite of where it is known to need less."""
+    return (path, not new) in _VALUES and (path, new) not in _VALUES
+
+
 def cost_of(change: Change, after: Estimate) -> Cost:
     """What ``change`` costs; ``after`` is the estimate with it made."""
     path, new = change.path, change.new

@@ -134,8 +134,9 @@ def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: As
         met |= set(LESSENING)
     rules = [rule for rule in RULES if rule not in REACHING or rule not in met]
     firsts = [way for way in singles if way.kind != "fits"]
-    means = Means(ask, devices, _favoured(singles), Together(scenario, ask))
-    pairs = _pairs(base, firsts, rules, means, {way.key: way for way in every})
+    together = Together(scenario, ask)
+    means = Means(ask, devices, _favoured(singles), together)
+    pairs = _pairs(base, firsts, rules, means, together, {way.key: way for way in every})
     return Ways(scenario, base, singles, tuple(way for way in pairs if not enough or way.kind == "fits"))
 
 
@@ -187,12 +188,16 @@ class Far(NamedTuple):
     lacks: int
     number: int
     first: Way
-    changed: Scenario
     proposal: Proposal
 
 
 def _pairs(
-    base: Estimate, firsts: Iterable[Way], rules: Iterable[Rule], means: Means, alone: Mapping[str, Way]
+    base: Estimate,
+    firsts: Iterable[Way],
+    rules: Iterable[Rule],
+    means: Means,
+    together: Together,
+    alone: Mapping[str, Way],
 ) -> tuple[Way, ...]:
     """Two changes that together reach what neither does; the second may only make sense after the first.
 
@@ -214,13 +219,17 @@ def _pairs(
                     continue
                 if paths & {one.path for one in proposal.changes}:
                     continue
+                lacks = together.lacks(first.scenario, proposal.changes)
+                if lacks is not None:
+                    far.append(Far(lacks, len(far), first, proposal))
+                    continue
                 changed = apply(first.scenario, proposal.changes)
                 if changed in seen:
                     continue
                 seen.add(changed)
-                lacks = means.lacks(first.scenario, proposal.changes, changed)
+                lacks = means.ask.lacks(changed)
                 if lacks is not None:
-                    far.append(Far(lacks, len(far), first, changed, proposal))
+                    far.append(Far(lacks, len(far), first, proposal))
                     continue
                 second = _way(first.estimate, changed, proposal, means.ask)
                 if second is not None:
@@ -238,16 +247,21 @@ def _pairs(
 def _nearest(base: Estimate, found: list[Way], far: list[Far], ask: Asker) -> tuple[Way, ...]:
     """Where no pair fits, those that lack least; of the ones ``far`` off only as many are asked about."""
     nearest = sorted(found, key=lambda way: -way.headroom_bytes)[:NEAREST]
+    seen: set[Scenario] = set()
     heapify(far)
     while far:
         one = heappop(far)
         if len(nearest) == NEAREST and one.lacks > -nearest[-1].headroom_bytes:
             break
-        lacks = ask.lacks(one.changed)
+        changed = apply(one.first.scenario, one.proposal.changes)
+        lacks = ask.lacks(changed)
         if lacks is not None and lacks > one.lacks:  # it was guessed from what each change does alone
             heappush(far, one._replace(lacks=lacks))
             continue
-        second = _way(one.first.estimate, one.changed, one.proposal, ask)
+        if changed in seen:
+            continue
+        seen.add(changed)
+        second = _way(one.first.estimate, changed, one.proposal, ask)
         if second is not None:
             nearest.append(_pair(base, one.first, second))
             nearest.sort(key=lambda way: (-way.headroom_bytes, way.order))

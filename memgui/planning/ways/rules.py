@@ -16,7 +16,7 @@ from memgui.planning.devices import more_devices as further
 from memgui.planning.devices import moved, smallest_device
 from memgui.planning.layout import taking
 from memgui.planning.solve import solve
-from memgui.planning.ways.costs import bits_of
+from memgui.planning.ways.costs import bits_of, is_turned_back
 from memgui.planning.ways.together import Together
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
@@ -45,13 +45,9 @@ class Means:
     favoured: Mapping[str, frozenset[object]] = field(default_factory=dict)
     together: Together | None = None
 
-    def lacks(self, scenario: Scenario, changes: Sequence[Change], changed: Scenario) -> int | None:
-        """Bytes that ``changed``, which is ``scenario`` with ``changes`` made, lacks, without an estimate."""
-        if self.together is not None:
-            missing = self.together.lacks(scenario, changes, changed)
-            if missing is not None:
-                return missing
-        return self.ask.lacks(changed)
+    def rules_out(self, scenario: Scenario, changes: Sequence[Change]) -> bool:
+        """Whether ``scenario`` with ``changes`` made need not be looked at: it lacks too much."""
+        return self.together is not None and self.together.lacks(scenario, changes) is not None
 
 
 Rule = Callable[[Scenario, Means], Iterator[Proposal]]
@@ -72,8 +68,10 @@ _NOT_A_WAY = frozenset(
 
 def _is_enough(scenario: Scenario, changes: tuple[Change, ...], means: Means) -> bool:
     """Whether ``scenario`` surely fits with ``changes`` made."""
+    if means.rules_out(scenario, changes):
+        return False
     changed = apply(scenario, changes)
-    if means.lacks(scenario, changes, changed) is not None:
+    if means.ask.lacks(changed) is not None:
         return False
     found = means.ask(changed).estimate
     return found is not None and surely_fits(found)
@@ -87,12 +85,14 @@ def choices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
         if not one.applies(scenario):
             continue
         if one.kind is Kind.FLAG:
-            yield Proposal((change(scenario, one.path, not get(scenario, one.path)),))
+            other = not get(scenario, one.path)
+            if not is_turned_back(one.path, other):
+                yield Proposal((change(scenario, one.path, other),))
         elif one.kind is Kind.CHOICE:
             favoured = means.favoured.get(one.path)
-            for other in other_choices(scenario, one):
-                if favoured is None or other.new in favoured:
-                    yield Proposal((other,))
+            for made in other_choices(scenario, one):
+                if favoured is None or made.new in favoured:
+                    yield Proposal((made,))
 
 
 def other_choices(scenario: Scenario, one: Field) -> Iterator[Change]:
@@ -361,8 +361,10 @@ def _fewest_devices(
 
 
 def _is_computable(scenario: Scenario, changes: tuple[Change, ...], means: Means) -> bool:
+    if means.rules_out(scenario, changes):
+        return True
     changed = apply(scenario, changes)
-    return means.lacks(scenario, changes, changed) is not None or means.ask(changed).estimate is not None
+    return means.ask.lacks(changed) is not None or means.ask(changed).estimate is not None
 
 
 _MOST_DEVICES = 16

@@ -7,9 +7,9 @@ after both changes only.  So some slack is left, and what is told is a reason no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
-from memgui.planning.ask import Asker
+from memgui.planning.ask import Asker, Floors
 from memgui.planning.changes import Change, apply
 from memgui.spec import Scenario
 from memgui.spec.fields import BY_PATH
@@ -18,22 +18,37 @@ SLACK = 8
 """Of what two changes are thought to need at the least, one part in so many may be wrong."""
 
 
+CAPACITY = "device.memory_bytes"
+
+
 class Together:
     """Looks at two changes from ``base``, the second of which is legal and matters alone."""
 
     def __init__(self, base: Scenario, ask: Asker) -> None:
         self._base = base
         self._ask = ask
+        self._alone: dict[tuple[tuple[str, object], ...], Floors] = {}
 
-    def lacks(self, first: Scenario, second: Iterable[Change], changed: Scenario) -> int | None:
-        """Bytes that ``changed``, which is ``first`` with ``second`` made, probably lacks at the least."""
+    def lacks(self, first: Scenario, second: Sequence[Change]) -> int | None:
+        """Bytes that ``first`` with ``second`` made probably lacks at the least."""
+        key = tuple([(one.path, one.new) for one in second])
+        alone = self._alone.get(key)
+        if alone is None:
+            alone = self._alone[key] = self._of(second)
+        if not alone:
+            return None
+        moments = zip(self._ask.floors(self._base), self._ask.floors(first), alone, strict=False)
+        need = max([_least(*moment) for moment in moments], default=0)
+        limit = next((one.new for one in second if one.path == CAPACITY), first.device.memory_bytes)
+        missing: int = need - need // SLACK - limit
+        return missing if missing >= 0 else None
+
+    def _of(self, second: Sequence[Change]) -> Floors:
+        """What the second change alone leads to; nothing where it does not matter."""
         alone = apply(self._base, second)
         if alone == self._base or not all(BY_PATH[one.path].applies(alone) for one in second):
-            return None
-        moments = zip(*map(self._ask.floors, (self._base, first, alone)), strict=False)
-        need = max((_least(*moment) for moment in moments), default=0)
-        missing = need - need // SLACK - changed.device.memory_bytes
-        return missing if missing >= 0 else None
+            return ()
+        return self._ask.floors(alone)
 
 
 def _least(base: Mapping[str, int], first: Mapping[str, int], alone: Mapping[str, int]) -> int:
