@@ -96,7 +96,7 @@ class Between(Generic[N]):
         for stack in program.stacks:
             live = m.add(live, m.group(stack.frame.kept, stack.frame.sort_running))
             live = m.add(live, m.group(stack.shared_kept, stack.frame.sort_input))
-            if not stack.leaf_is_input:
+            if not stack.leaf_is_kept:
                 live = m.add(live, m.group(stack.leaf, stack.frame.sort_pinned))
             for kind in stack.kinds:
                 live = m.add(live, self.kept(kind), kind.count)

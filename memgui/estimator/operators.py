@@ -179,6 +179,27 @@ def scale_in_place(t: Tape, x: Tensor) -> Tensor:
     return out
 
 
+def clamp(t: Tape, x: Tensor) -> Tensor:
+    """``x.clamp(min, max)``: saves its input; backward compares it with both bounds."""
+    out = t.tensor(x.name, x.dims, x.width, x.grad)
+    out.layout = x.layout
+    bounds = (2 * out.coefficient // out.width, out.monomial)
+    return t.record("clamp", (x,), out, (x,), ((x, NEW),), None, bounds)
+
+
+def clamp_in_place(t: Tape, x: Tensor) -> Tensor:
+    """``x.clamp_(min, max)``: saves a copy of what ``x`` was."""
+    out = t.view(x, x.name, x.dims)
+    if not x.grad:
+        t.run("clamp_", (x,), (out,), (), ())
+        return out
+    before = t.tensor(f"{x.name} before", x.dims, x.width)
+    t.run("clone", (x,), (before,), (), ())
+    bounds = (2 * before.coefficient // before.width, before.monomial)
+    t.run("clamp_", (x, before), (out,), (before,), ((x, NEW),), None, bounds)
+    return out
+
+
 def shift(t: Tape, x: Tensor) -> Tensor:
     """``x`` plus a number: the gradient passes through."""
     out = t.tensor(x.name, x.dims, x.width, x.grad)

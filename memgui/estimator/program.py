@@ -7,9 +7,9 @@ written once; a run of equal layers is a count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -110,8 +110,11 @@ class Stack:
         self.back: list[Stretch] = []
         self.role = ALONE
 
-    def close(self, *, offloads: bool = False) -> None:
-        """All layers are there; ``offloads``: checkpoints keep none of their inputs on the device."""
+    def close(self, chosen: Collection[Tensor] = (), *, offloads: bool = False) -> None:
+        """All layers are there; ``offloads``: checkpoints keep none of their inputs on the device.
+
+        What is ``chosen`` is handed to those layers alone that use it.
+        """
         checkpointing = any(kind.recomputed for kind in self.kinds)
         saved = {root for block in (self.frame, *self.blocks.values()) for root in block.ambient}
         tape = self.frame.tape
@@ -120,7 +123,9 @@ class Stack:
         giving = {kind for kind in self.kinds if kind.shared.things}
         given = [tensor for kind, _ in self.runs if kind in giving for tensor in kind.shared.tensors]
         shared, held = [*tape.handed_out, *given], [*tape.held, *given]
+        given_up = self._unseen(chosen) if checkpointing and chosen else set()
         kept = [one for one in held if one in saved or (checkpointing and one in shared)]
+        kept = [one for one in kept if one in saved or one not in given_up]
         self.holds_input = out.root in held
         """whether the model's code refers to the first layer's input until all layers are done"""
         self.shared_kept = Group(kept)
@@ -135,11 +140,20 @@ class Stack:
         """what the model returns and autograd does not keep anyway"""
         self.leaf = Group((leaf,) if leaf is not None else ())
         """what was made to require a gradient: the graph refers to it until the loss dies"""
-        self.leaf_is_input = leaf is out.root and not offloads
+        first = self.runs[0][0]
+        stays = not offloads if first.recomputed else first.blocks[0].carried
+        self.leaf_is_input = leaf is out.root and stays
         """whether it is the layers' input, which these keep as long as they need it"""
-        self.leaf_lies = leaf is out.root and offloads
+        self.leaf_is_kept = self.leaf_is_input or leaf in self.frame.saved
+        """whether autograd, or a checkpoint, keeps it anyway"""
+        self.leaf_lies = leaf is out.root and not stays
         """whether it is that input, and only the graph keeps it"""
         self.leaf_gradient = Group((gradient_of(leaf),) if leaf is not None else ())
+
+    def _unseen(self, chosen: Collection[Tensor]) -> set[Tensor]:
+        """What of ``chosen`` no layer that is checkpointed is handed."""
+        tapes = [block.tape for kind in self.kinds if kind.recomputed for block in kind.blocks]
+        return {*chosen}.difference(tensor.root for tape in tapes for op in tape.ops for tensor in op.ins)
 
 
 class Program:
@@ -169,7 +183,7 @@ class Program:
             _publish(frame)
             stack = Stack(part.name, frame)
             out = self._layers(stack, part)
-            stack.close(offloads=options.checkpoint_offload)
+            stack.close(self._chosen(part.context), offloads=options.checkpoint_offload)
             self.stacks.append(stack)
         tail = plan.tail if options.stage.last else sent
         self.tail = self._block("tail", tail, context, out)
@@ -298,6 +312,11 @@ class Program:
             assert block.tape.out is not None
             x = block.tape.out
         return tuple(blocks)
+
+    def _chosen(self, context: Context) -> set[Tensor]:
+        """Masks and rotary tables that layers are handed as far as they look."""
+        tables = context.rotary.values() if self.model.rotary_per_layer_type else ()
+        return {one.root for one in (*context.masks.values(), *chain.from_iterable(tables))}
 
     def _cast(self) -> None:
         """Give each block its role in backward."""

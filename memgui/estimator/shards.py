@@ -28,11 +28,16 @@ Listed = tuple[tuple[State, int], ...]
 
 
 def shape_of(parameter: Parameter, sizes: Sizes) -> Shape:
-    """The shape of a weight as PyTorch holds it: what it makes, what it reads; experts stacked."""
+    """The shape of a weight as PyTorch holds it: what it makes, what it reads; experts stacked.
+
+    A convolution keeps its dimensions apart.
+    """
     values = sizes.values
     counts = [dim if isinstance(dim, int) else values[dim] for dim in parameter.dims]
+    if parameter.role == "convolution":
+        return tuple(counts)
     if parameter.name.endswith("bias") or len(counts) == 1:
-        return (prod(counts),)
+        return (counts[0], prod(counts[1:])) if parameter.cut == "expert" else (prod(counts),)
     stacked = counts[:1] if parameter.cut == "expert" else []
     rest = counts[len(stacked) :]
     inputs = len(rest) - 1 if parameter.name.endswith("lora_A") else parameter.inputs

@@ -69,6 +69,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     attention_sinks: bool = False
     value_norm: bool = False
     keys_are_values: bool = False
+    clip_qkv: bool = False
     mlp_bias: bool = False
     gate_bias: bool = True
     bias_added: bool = False
@@ -89,6 +90,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mlp_in_weight_format: bool = False
     joined_branches: bool = False
     residual_first: bool = False
+    branch_held: str = "none"
     final_norm: bool = True
     attn_logit_softcapping: float | None = None
     final_logit_softcapping: float | None = None

@@ -31,6 +31,8 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     else:
         q, gate = _query(t, c, x)
         k, v = _key_and_value(t, c, x)
+        if m.clip_qkv:
+            q, k, v = op.clamp_in_place(t, q), op.clamp_in_place(t, k), op.clamp_in_place(t, v)
         q, k, v = by_head(t, c, q), by_head(t, c, k), by_head(t, c, v)
     tables = own_tables(t, c, reach, v.width)
     q, k = rotate(t, c, reach, q, k)
@@ -67,7 +69,8 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
     )
-    t.use(q, k, v, x, *tables)
+    t.use(q, k, v, x, *tables, *c.named)
+    c.named.clear()
     drops = o.hidden_dropout and "feed_forward" not in m.dropouts
     return op.dropout(t, y, drops and not m.joined_branches)
 
@@ -150,6 +153,8 @@ def _fused(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One projection, taken apart as the family's code does it."""
     m = c.model
     qkv = projection(t, c, x, "attention.qkv", "qkv", ("g", "d"), ("h",), bias=m.attention_bias)
+    if m.clip_qkv:
+        qkv = op.clamp(t, qkv)
     q, k, v = ((*c.rows, *HEADS), (*c.rows, *SHARED), (*c.rows, *SHARED))
     if m.fused_qkv_split == "split":
         queries, keys, values = op.split(t, qkv, ("q", "k", "v"), (q, k, v))

@@ -33,6 +33,7 @@ class Context:
         "lent",
         "masks",
         "model",
+        "named",
         "names",
         "options",
         "over",
@@ -86,6 +87,8 @@ class Context:
         """layers of other sizes, by mixer"""
         self.own: Tensor | None = None
         """embeddings that each layer has of its own, of all layers"""
+        self.named: list[Tensor] = []
+        """what the code of the module that is being written refers to until it returns"""
         self.handed: list[Tensor] = []
         """what layers are given beside their input in a way that checkpointing sees"""
 

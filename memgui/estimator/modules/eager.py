@@ -19,24 +19,33 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     if m.repeats_key_values:
         k, v = every_head(t, c, k), every_head(t, c, v)
     scores = _scores(t, c, q, k)
-    if c.bias is not None and c.bias.dims == scores.dims:
+    if m.explicit_mask and c.alibi is not None:
+        scores = _with_slopes(t, c, scores, c.alibi)
+    elif c.bias is not None and c.bias.dims == scores.dims:
         scores = op.add_in_place(t, scores, c.bias)
     elif c.bias is not None:
         scores = op.add_broadcast(t, scores, c.bias, "scores")
     weights = MASKINGS[m.score_masking](t, c, scores, mask)
     if m.attention_sinks:
         probabilities = _with_sinks(t, c, weights)
+    elif m.explicit_mask and c.alibi is not None:  # Falcon names the format of attention's input
+        given = FP32 if t.autocast else c.options.width
+        probabilities = op.softmax(t, op.cast(t, weights, given), given)
     else:
         probabilities = op.softmax(t, weights, FP32 if m.softmax_in_fp32 else 0)
     probabilities = op.cast(t, probabilities, q.width if m.softmax_in_fp32 else v.width)
     t.use(weights)
+    if m.score_scaling == "fused":
+        c.named += (scores, weights)
     probabilities = op.dropout(t, probabilities, c.options.attention_dropout)
+    t.hold(probabilities)
     width = c.options.autocast or v.width
     probabilities, values = op.cast(t, probabilities, width), op.cast(t, v, width)
     values = batched(t, c, values)
+    if m.score_scaling == "fused":
+        c.named.append(values)
     out = op.matmul(t, probabilities, values, "attention output", (*c.rows, "a", v.dims[-1]))
     t.use(k, v)
-    t.hold(probabilities)
     return op.clone(t, out, "attention output")
 
 
@@ -46,12 +55,25 @@ def _scores(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
     dims = ("b", "a", c.queries, c.keys)
     width = c.options.autocast or (FP32 if m.scores_in_fp32 else q.width)
     q, k = op.cast(t, q, width), op.cast(t, k, width)
-    scores = op.matmul(t, batched(t, c, q), batched(t, c, k), "scores", dims)
-    if m.score_scaling == "in_place":
+    q, k = batched(t, c, q), batched(t, c, k)
+    scores = op.matmul(t, q, k, "scores", dims)
+    if m.score_scaling == "fused":  # BLOOM's attention is one function, which names all that it makes
+        c.named += (q, k)
+    elif m.explicit_mask and c.alibi is not None:
+        return scores
+    elif m.score_scaling == "in_place":
         scores = op.scale_in_place(t, scores)
     elif m.score_scaling == "after":
         scores = op.scale(t, scores)
     return scores if m.attn_logit_softcapping is None else op.soft_cap(t, scores)
+
+
+def _with_slopes(t: Tape, c: Context, scores: Tensor, slopes: Tensor) -> Tensor:
+    """Falcon adds ALiBi to scores in fp32, scales the sum, and names what it made until it returns."""
+    wide = op.cast(t, scores, FP32)
+    sums = op.add_broadcast(t, wide, slopes, "scores")
+    c.named += (scores, wide, sums)
+    return op.scale_in_place(t, sums)
 
 
 # -- masks -----------------------------------------------------------------------------------------

@@ -82,11 +82,11 @@ def _segments_and_positions(t: Tape, c: Context, x: Tensor, narrow: Dims) -> Ten
         t.run("cumsum", (), (positions,), (), ())
     else:
         positions = t.tensor("position ids", rows, INT64, origin=PARAMETER)  # a slice of the buffer
-    if m.type_vocab_size:
-        x = _segments(t, c, x, narrow, rows)
     table = t.parameter(
         "position_embeddings.weight", ("P", *narrow), o.width, o.base_trained, part="position_embedding"
     )
+    if m.type_vocab_size:
+        x = _segments(t, c, x, narrow, rows)
     where = op.embedding(t, positions, table, "embedded positions", (*rows, *narrow))
     return op.add(t, x, where, "embedded") if counted else op.add_broadcast(t, x, where, "embedded")
 
@@ -140,7 +140,8 @@ def image_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
     side, patch, channels = m.image_size, m.patch_size, m.num_channels
     image = c.given(t, "image", ("b", channels, side, side), FP32)
     pixels = op.cast(t, image, o.width)
-    w = t.parameter("patch_embeddings.weight", ("h", channels, patch, patch), o.width, o.base_trained)
+    dims: Dims = ("h", channels, patch, patch)
+    w = t.parameter("patch_embeddings.weight", dims, o.width, o.base_trained, role="convolution")
     bias = t.parameter("patch_embeddings.bias", ("h",), o.width, o.base_trained)
     patches = convolution(t, pixels, w, bias, "patches", ("b", "h", (side // patch) ** 2))
     if o.input_leaf:

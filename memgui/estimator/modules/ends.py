@@ -8,6 +8,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.embedding import tokens
 from memgui.estimator.modules.fused import linear_cross_entropy
 from memgui.estimator.modules.norm import norm
+from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.ranks import gathered_logits, received
 from memgui.estimator.modules.reach import alibi, masks, reaches
 from memgui.estimator.modules.rotary import positions, tables
@@ -56,13 +57,15 @@ def _shared(t: Tape, c: Context, width: int) -> None:
             alibi(t, c, ("a", "P"), FP32)
         else:
             alibi(t, c, ("b", "a", c.keys), width)
+        if m.explicit_mask:  # Falcon makes rotary tables all the same
+            tables(t, c, width)
+            c.rotary.clear()
     masks(t, c, width)
 
 
 def _project_in(t: Tape, c: Context, x: Tensor) -> Tensor:
     t.part = "embedding_projection"
-    w = t.parameter("project_in.weight", ("h", "e"), c.options.width, c.options.base_trained)
-    y = op.linear(t, x, w, None, "embedded tokens", c.hidden)
+    y = projection(t, c, x, "project_in", "embedded tokens", ("h",), ("e",), cut="")
     t.part = "embedding"
     return y
 
@@ -103,8 +106,7 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         x = op.cast(t, x, o.width)
     if m.embedding_size:
         t.part = "embedding_projection"
-        w = t.parameter("project_out.weight", ("e", "h"), o.width, o.base_trained)
-        x = op.linear(t, x, w, None, "narrowed", ("b", c.queries, "e"))
+        x = projection(t, c, x, "project_out", "narrowed", ("e",), ("h",), cut="")
         t.part = "lm_head"
     called = c.names["head"]
     rows = "V" if o.split.vocabulary == 1 else "Vt"

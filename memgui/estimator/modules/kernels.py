@@ -203,10 +203,16 @@ def _math(
     wanted = o.autocast or q.width
     q, k, v = (op.cast(t, x, wanted) for x in (q, k, v))
     mask = converted_mask(t, c, given, wanted, c.keys) if masked else None
-    q, k, v = (op.cast(t, x, FP32) for x in (q, k, v))
+    q, k, v = named = [op.cast(t, x, FP32) for x in (q, k, v)]
+    if mask is None and c.causal and not o.decode:
+        mask = t.tensor("causal mask", (c.queries, c.keys), FP32)
+        t.run("where", (), (mask,), (), ())
     if together:
         k, v = (op.clone(t, x, x.name, ("b", c.keys, "a", x.dims[-1]), BY_HEAD) for x in (k, v))
-    q = batched(t, c, op.scale(t, q))
+        named += k, v
+    q = op.scale(t, q)
+    named.append(q)
+    q = batched(t, c, q)
     k = batched(t, c, op.scale(t, k))
     out = t.tensor("scores", ("b", "a", c.queries, c.keys), FP32, q.grad or k.grad)
     scores = t.record("bmm", (q, k), out, *op.product(q, k))
@@ -217,4 +223,5 @@ def _math(
     v = batched(t, c, v)
     y = t.tensor("attention output", (*c.rows, "a", v.dims[-1]), FP32, probabilities.grad or v.grad)
     t.record("bmm", (probabilities, v), y, *op.product(probabilities, v))
+    t.use(*named, *(() if mask is None else (mask,)))
     return op.clone(t, op.cast(t, y, wanted), "attention output")

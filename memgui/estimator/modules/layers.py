@@ -230,12 +230,26 @@ def _pre(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str
         x = op.cast(t, x, op.FP32)
     else:
         y = norm(t, c, x, before)
-    return op.add(t, x, _branch(t, c, module(t, c, y)), "residual stream")
+    return op.add(t, x, _branch(t, c, _held(t, c, module, y)), "residual stream")
+
+
+def _held(t: Tape, c: Context, module: Module, x: Tensor) -> Tensor:
+    """A module's output, to which the layer's code may refer until it returns."""
+    y = module(t, c, x)
+    if c.model.branch_held == "both":
+        t.hold(x)
+    if c.model.branch_held != "none":
+        t.hold(y)
+    return y
 
 
 def _post(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
     """``norm(x + module(x))``."""
-    return norm(t, c, op.add(t, x, module(t, c, x), "residual stream"), before)
+    y = _held(t, c, module, x)
+    out = norm(t, c, op.add(t, x, y, "residual stream"), before)
+    if not c.model.is_decoder:
+        t.use(y)
+    return out
 
 
 def _post_branch(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
@@ -330,7 +344,7 @@ def plan(mixer: str, feed_forward: str, together: bool = False, bare: bool = Fal
 
 def _without_norm(module: Module) -> Writer:
     """``x + module(x)``."""
-    return lambda t, c, x: op.add(t, x, module(t, c, x), "residual stream")
+    return lambda t, c, x: op.add(t, x, _held(t, c, module, x), "residual stream")
 
 
 _PLANS: dict[tuple[str, str, bool, bool], LayerPlan] = {}

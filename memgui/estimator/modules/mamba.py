@@ -56,7 +56,7 @@ def short_convolution(
     Of one token it runs over those in the state before it.
     """
     o = c.options
-    w = t.parameter("conv1d.weight", (channels, 1, "K"), o.width, o.base_trained)
+    w = t.parameter("conv1d.weight", (channels, 1, "K"), o.width, o.base_trained, role="convolution")
     biased = c.model.mamba_conv_bias if bias is None else bias
     shift = t.parameter("conv1d.bias", (channels,), o.width, o.base_trained) if biased else None
     longer: Dims = ("b", channels, 2 if o.decode else "sc")

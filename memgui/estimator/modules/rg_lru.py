@@ -53,7 +53,7 @@ def _by_token(t: Tape, c: Context, x: Tensor) -> Tensor:
 def _convolved(t: Tape, c: Context, u: Tensor) -> Tensor:
     """The short convolution; its padding behind the tokens is cut off.  Of one token, a sum of products."""
     o = c.options
-    w = t.parameter("conv_1d.weight", ("lw", 1, "K"), o.width, o.base_trained)
+    w = t.parameter("conv_1d.weight", ("lw", 1, "K"), o.width, o.base_trained, role="convolution")
     bias = t.parameter("conv_1d.bias", ("lw",), o.width, o.base_trained)
     if o.decode:
         behind = t.tensor("u", ("b", "lw", "K"), u.width)

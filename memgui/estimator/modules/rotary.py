@@ -169,15 +169,22 @@ def _half_upcast(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
 
 
 def _part(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
-    """NeoX, Phi: the first part of each head as Llama does, then both parts put together again."""
+    """NeoX, Phi 3: the first part of each head as Llama does, then both parts put together again."""
     turned = op.piece(t, x, x.name, (*x.dims[:-1], "p"))
     rest = op.piece(t, x, x.name, (*x.dims[:-1], "dp"))
     return op.cat(t, (_half(t, c, turned, found), rest), x.name, x.dims)
 
 
+def _part_in_layer(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """Phi, StableLM: attention's own code does the same, and refers to both parts until it returns."""
+    y = _part(t, c, x, found)
+    c.named += t.ops[-1].ins
+    return y
+
+
 def _part_by_token(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     """GPT-J: neighbours are turned together, before heads and tokens trade places; tables for each."""
-    y = _part(t, c, x, tuple(_written_out(t, table) for table in found))
+    y = _part_in_layer(t, c, x, tuple(_written_out(t, table) for table in found))
     y.layout = x.layout
     return y
 
@@ -233,6 +240,7 @@ ROTATIONS = {
     "half_upcast": Rotation(_half_upcast),
     "half_upcast_once": Rotation(_half_upcast, once=True),
     "part": Rotation(_part),
+    "part_in_layer": Rotation(_part_in_layer),
     "pairs": Rotation(_half, written_out=True),
     "pairs_upcast": Rotation(_pairs_upcast, exact=True, written_out=True),
     "pairs_part": Rotation(_part, written_out=True),

@@ -63,7 +63,20 @@ def _layer(stack: str, mixer: Module, first: bool) -> LayerPlan:
     if stack == "decoder":
         blocks.append((f"{stack}.cross{suffix}", residual(cross_attention, "encoder_attn_layer_norm", "")))
     blocks.append((f"{stack}.dense", residual(dense, "final_layer_norm", "")))
+    if stack == "encoder" or mixer is biased_attention:
+        bounded = len(blocks) if mixer is biased_attention else 1
+        blocks[-bounded:] = [(name, _bounded(write)) for name, write in blocks[-bounded:]]
     return LayerPlan(f"{stack}{suffix}", LABELS[f"{stack}.attention"], tuple(blocks))
+
+
+def _bounded(write: Writer) -> Writer:
+    """What is fp16 throughout is held below infinity: T5's after each half, others' after a layer."""
+
+    def bounded(t: Tape, c: Context, x: Tensor) -> Tensor:
+        y = write(t, c, x)
+        return op.clamp(t, y) if t.half == "fp16" and y.width == 2 else y
+
+    return bounded
 
 
 _PLAIN = {stack: _layer(stack, attending("full_attention"), False) for stack in ("encoder", "decoder")}
@@ -163,7 +176,8 @@ def _spectrogram(t: Tape, c: Context) -> Tensor:
     t.part, before = "stem", t.part
     sizes: tuple[Dims, ...] = ((m.num_mel_bins, frames), ("h", c.queries))
     for number, (channels, length) in enumerate(sizes, 1):
-        w = t.parameter(f"conv{number}.weight", ("h", channels, 3), o.width, o.base_trained)
+        dims: Dims = ("h", channels, 3)
+        w = t.parameter(f"conv{number}.weight", dims, o.width, o.base_trained, role="convolution")
         bias = t.parameter(f"conv{number}.bias", ("h",), o.width, o.base_trained)
         x = convolution(t, x, w, bias, "convolved", ("b", "h", length))
         if o.input_leaf and number == 1:

@@ -7,6 +7,8 @@ from memgui.estimator.optimizers.rule import (
     Kept,
     Optimizer,
     Settings,
+    Step,
+    Trained,
     Weight,
     one_by_one,
     plain,
@@ -28,16 +30,36 @@ def _adafactor(weight: Weight, settings: Settings) -> tuple[Kept, ...]:
     return (*rows_and_columns(weight), Kept("RMS", FP32, ()))
 
 
-def _adafactor_work(weight: Weight, settings: Settings) -> tuple[Kept, ...]:
-    """fp32 copies of weight and gradient where they are no fp32, the update, and a product."""
-    held = [Kept("update", FP32), Kept("product", FP32)]
-    if weight.matrix:
-        held.append(Kept("means of rows", FP32, weight.shape[:-1]))
-    if weight.width != FP32:
-        held.append(Kept("weight in fp32", FP32))
-    if weight.gradient != FP32:
-        held.append(Kept("gradient in fp32", FP32))
-    return tuple(held)
+def _adafactor_step(trained: Trained, settings: Settings) -> Step:
+    """fp32 copies of weight and gradient where they are no fp32, two tensors of the weight's size.
+
+    Beside them the update of the weight before, until this one's takes its name; and then, of a matrix,
+    the factors of rows and columns that are multiplied.
+    """
+    best, most = Step(), 0
+    before: Weight | None = None
+    for weight, _ in trained:
+        held = [(weight, Kept("update", FP32)), (weight, Kept("product", FP32))]
+        if weight.width != FP32:
+            held.append((weight, Kept("weight in fp32", FP32)))
+        if weight.gradient != FP32:
+            held.append((weight, Kept("gradient in fp32", FP32)))
+        factors = [(weight, kept) for kept in _factors(weight)]
+        last = [] if before is None else [(before, Kept("update before", FP32))]
+        held += factors if _total(factors) >= _total(last) else last
+        if _total(held) > most:
+            best = Step(tuple([(one, kept, 1) for one, kept in held]), "aten.add")
+            most = _total(held)
+        before = weight
+    return best
+
+
+def _total(held: list[tuple[Weight, Kept]]) -> int:
+    return sum(kept.bytes(weight) for weight, kept in held)
+
+
+def _factors(weight: Weight) -> tuple[Kept, ...]:
+    return tuple([kept._replace(name="factor") for kept in rows_and_columns(weight)]) if weight.matrix else ()
 
 
 def _adalomo(weight: Weight, settings: Settings) -> tuple[Kept, ...]:
@@ -47,7 +69,7 @@ def _adalomo(weight: Weight, settings: Settings) -> tuple[Kept, ...]:
 FACTORED: dict[str, Optimizer] = {
     "adafactor": Optimizer(
         _adafactor,
-        one_by_one(_adafactor_work, "aten.add", working(update_before=FP32)),
+        _adafactor_step,
         QT_TRANSLATE_NOOP("sources", "transformers 5.24, Adafactor without momentum (Trainer's): measured"),
         elementwise=False,
     ),

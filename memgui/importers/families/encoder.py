@@ -174,6 +174,7 @@ def modernbert(c: Config) -> Fields:
         "norm": "layer_norm",
         "norm_bias": c.flag("norm_bias", default=False),
         "first_norm": False,
+        "branch_held": "output",
         "embedding_norm": True,
         "fused_qkv": True,
         "fused_gate_up": True,

@@ -49,7 +49,13 @@ def phimoe(c: Config) -> Fields:
 def olmoe(c: Config) -> Fields:
     """Norms over all queries and all keys; every layer has experts of ``intermediate_size``."""
     fields = llama(c)
-    return {**fields, **experts(c, fields["intermediate_size"]), **cast_back(c), "qk_norm": "full"}
+    return {
+        **fields,
+        **experts(c, fields["intermediate_size"]),
+        **cast_back(c),
+        "qk_norm": "full",
+        "clip_qkv": c.number_or_none("clip_qkv") is not None,
+    }
 
 
 @family("granitemoe")
@@ -238,6 +244,7 @@ def dbrx(c: Config) -> Fields:
         "norm": "layer_norm",
         "norm_bias": False,
         "fused_qkv": True,
+        "clip_qkv": True,
         "router_scoring": "softmax_own",
         "norm_topk_prob": feed_forward.number_or_none("moe_normalize_expert_weights") is not None,
         "expert_layout": "looped",

@@ -43,6 +43,7 @@ def gpt2(c: Config) -> Fields:
         "position_embedding": "learned",
         "fused_qkv": True,
         "softmax_in_fp32": False,
+        "branch_held": "output",
     }
 
 
@@ -108,6 +109,7 @@ def gpt_neo(c: Config) -> Fields:
         "attention_bias": False,
         "position_embedding": "learned",
         "sdpa": False,
+        "branch_held": "output",
         "scores_in_fp32": True,
         "softmax_in_fp32": False,
         "score_scaling": "none",
@@ -200,7 +202,7 @@ def phi(c: Config) -> Fields:
     return {
         **fields,
         **rotary(c, fields["head_dim"], 0.5),
-        "rotary_style": "part",
+        "rotary_style": "part_in_layer",
         **norms,
         "parallel_block": "one_norm",
         "lm_head_bias": True,
@@ -211,19 +213,21 @@ def phi(c: Config) -> Fields:
 def stablelm(c: Config) -> Fields:
     """LayerNorm around a gated feed-forward; a quarter of each head rotated; norms of its own per head."""
     fields = dimensions(c)
+    parallel = c.flag("use_parallel_residual", default=False)
     return {
         **fields,
         **dropouts(c, "attention", "hidden"),
         **rotary(c, fields["head_dim"], 0.25),
-        "rotary_style": "part",
+        "rotary_style": "part_in_layer",
         "dropouts": ("attention", "feed_forward"),
         "intermediate_size": ffn_width(c, fields),
         "hidden_act": activation(c),
         "norm": "layer_norm",
         "attention_bias": c.flag("use_qkv_bias", default=False),
         "qk_norm": "per_head" if c.flag("qk_layernorm", default=False) else "none",
-        "parallel_block": "one_norm" if c.flag("use_parallel_residual", default=False) else "none",
+        "parallel_block": "one_norm" if parallel else "none",
         "residual_first": True,
+        "branch_held": "none" if parallel else "both",
     }
 
 

@@ -29,7 +29,7 @@ def another_llama(c: Config) -> Fields:
 @family("ernie4_5")
 def ernie(c: Config) -> Fields:
     """Llama whose neighbours are rotated together, in fp32."""
-    return {**llama(c), "rotary_style": "pairs_upcast"}
+    return {**llama(c), "rotary_style": "pairs_upcast", "dropouts": ()}
 
 
 @family("helium")
@@ -144,6 +144,7 @@ def ernie_moe(c: Config) -> Fields:
         "router_scoring": "softmax_clamped",
         "router_correction_bias": False,
         "rotary_style": "pairs_upcast",
+        "dropouts": (),
     }
 
 
@@ -181,6 +182,7 @@ def persimmon(c: Config) -> Fields:
         **fields,
         **rotary(c, fields["head_dim"], 0.5),
         **({"qk_norm": "head", "qk_norm_bias": True} if normed else {}),
+        "rotary_style": "part_in_layer",
         "fused_qkv": True,
     }
 

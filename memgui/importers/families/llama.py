@@ -94,7 +94,12 @@ def granite(c: Config) -> Fields:
 @family("olmo")
 def olmo(c: Config) -> Fields:
     """Llama with LayerNorms that have no weights."""
-    return {**llama(c), "norm": "plain_layer_norm", "rotary_style": "half_fp32"}
+    return {
+        **llama(c),
+        "norm": "plain_layer_norm",
+        "rotary_style": "half_fp32",
+        "clip_qkv": c.number_or_none("clip_qkv") is not None,
+    }
 
 
 @family("olmo2")

@@ -103,6 +103,7 @@ def lfm2(c: Config) -> Fields:
         **mixers(stated or computed),
         "intermediate_size": width,
         "qk_norm": "head",
+        "dropouts": (),
         "conv1d_width": c.count("conv_L_cache"),
         "mamba_conv_bias": c.flag("conv_bias", default=False),
         "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),

@@ -28,7 +28,8 @@ ATTENTION: tuple[Field, ...] = (
         Choice("half_fp32", QT_TRANSLATE_NOOP("fields", "halves in fp32 (OLMo)")),
         Choice("half_upcast", QT_TRANSLATE_NOOP("fields", "halves in fp32 (ModernBERT)")),
         Choice("half_upcast_once", QT_TRANSLATE_NOOP("fields", "halves in fp32, frequencies once (ESM)")),
-        Choice("part", QT_TRANSLATE_NOOP("fields", "halves, put together again (NeoX, Phi)")),
+        Choice("part", QT_TRANSLATE_NOOP("fields", "halves, put together again (NeoX, Phi 3)")),
+        Choice("part_in_layer", QT_TRANSLATE_NOOP("fields", "the same by the layer itself (Phi, StableLM)")),
         Choice("pairs", QT_TRANSLATE_NOOP("fields", "pairs (Helium)")),
         Choice("pairs_upcast", QT_TRANSLATE_NOOP("fields", "pairs in fp32 (ERNIE 4.5)")),
         Choice("pairs_part", QT_TRANSLATE_NOOP("fields", "pairs, put together again (GLM)")),
@@ -68,6 +69,13 @@ ATTENTION: tuple[Field, ...] = (
         Choice("split", QT_TRANSLATE_NOOP("fields", "split at once")),
         Choice("slices", QT_TRANSLATE_NOOP("fields", "one slice each")),
         Choice("indexed", QT_TRANSLATE_NOOP("fields", "key and value indexed")),
+    ),
+    flag(
+        "clip_qkv",
+        QT_TRANSLATE_NOOP("fields", "Queries, keys, values clipped"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Queries, keys and values are held between bounds; what they were before is kept."
+        ),
     ),
     flag(
         "sdpa",
@@ -222,6 +230,14 @@ RESIDUAL: tuple[Field, ...] = (
         "residual_first",
         QT_TRANSLATE_NOOP("fields", "Residual first"),
         QT_TRANSLATE_NOOP("fields", "In a parallel layer the branches are added to its input one by one."),
+    ),
+    choice(
+        "branch_held",
+        QT_TRANSLATE_NOOP("fields", "Attention held"),
+        QT_TRANSLATE_NOOP("fields", "What of attention a layer's code refers to until it returns."),
+        Choice("none", QT_TRANSLATE_NOOP("fields", "nothing")),
+        Choice("output", QT_TRANSLATE_NOOP("fields", "its result (GPT-2)")),
+        Choice("both", QT_TRANSLATE_NOOP("fields", "its input and result (StableLM)")),
     ),
 )
 
