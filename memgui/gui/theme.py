@@ -10,10 +10,11 @@ from __future__ import annotations
 from string import Template
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QFontDatabase, QFontInfo, QFontMetricsF
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QFontDatabase, QFontInfo
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 
+from memgui.gui.metrics import Metrics
 from memgui.gui.palette import DARK, LIGHT, Palette, is_dark
 
 STYLE: Final = "Fusion"
@@ -34,43 +35,6 @@ class Role:
     TITLE: Final = 1.08
     FORMULA: Final = 1.15
     VERDICT: Final = 1.55
-
-
-_MOST_WIDTHS = 2048
-
-
-class Metrics:
-    """A font's metrics that remember: most texts are measured again and again."""
-
-    __slots__ = ("_height", "_metrics", "_widths")
-
-    def __init__(self, font: QFont) -> None:
-        self._metrics = QFontMetricsF(font)
-        self._height = self._metrics.height()
-        self._widths: dict[str, float] = {}
-
-    def height(self) -> float:
-        """The height of a line."""
-        return self._height
-
-    def horizontalAdvance(self, text: str) -> float:
-        """How wide a text is."""
-        width = self._widths.get(text)
-        if width is None:
-            if len(self._widths) >= _MOST_WIDTHS:
-                self._widths.clear()
-            width = self._widths[text] = self._metrics.horizontalAdvance(text)
-        return width
-
-    def elidedText(self, text: str, mode: Qt.TextElideMode, width: float) -> str:
-        """A text, cut where it is wider than ``width``."""
-        if self.horizontalAdvance(text) <= width:
-            return text
-        return self._metrics.elidedText(text, mode, max(width, 0.0))
-
-    def boundingRect(self, rect: QRectF | QRect, flags: int, text: str) -> QRectF:
-        """The room that a text takes when it is broken to fit a rectangle."""
-        return self._metrics.boundingRect(rect, flags, text)
 
 
 class Look:
@@ -134,7 +98,7 @@ class Look:
 
     def cut(self, text: str, room: float, role: float = Role.BODY, weight: int = 400) -> str:
         """A text, its end given way to an ellipsis where it is wider than ``room``."""
-        return self.metrics(role, weight).elidedText(text, Qt.TextElideMode.ElideRight, room)
+        return self.metrics(role, weight).cut(text, room)
 
     def sized(self, height: float, weight: int = 400, italic: bool = False) -> QFont:
         """The font at ``height`` px, for what scales with a drawing."""

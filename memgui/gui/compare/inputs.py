@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from memgui.document.selection import Selection
 from memgui.gui import accessible
 from memgui.gui.controls.frames import by_keyboard, outlined
+from memgui.gui.metrics import broken
 from memgui.gui.numbers import Numbers
 from memgui.gui.texts import label, value_text
 from memgui.gui.theme import Look, Role
-from memgui.gui.why.flow import broken
 from memgui.gui.why.qt_words import QtWords
 from memgui.planning.compare import Comparison
 from memgui.spec.fields import BY_PATH, Kind

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 from memgui.document.selection import ComponentPath
 from memgui.gui.donut import geometry
 from memgui.gui.donut.geometry import Box, Need, Slice
+from memgui.gui.metrics import LEFT, MIDDLE, RIGHT
 from memgui.gui.palette import Paint, Palette, hatch_brush
 from memgui.gui.theme import Look, Role
 
@@ -168,15 +169,14 @@ def paint_hole(painter: QPainter, look: Look, scene: Scene, centre: QPointF, rad
             under = [(texts.unit, colours.secondary, 400), under[1]]
     height = big + look.px(2) + line * len(under)
     top = centre.y() - height / 2
-    across = Qt.AlignmentFlag.AlignCenter
     painter.setPen(colours.text)
-    painter.setFont(look.font(big / look.body_px, 600))
-    painter.drawText(QRectF(centre.x() - radius, top - big * 0.1, 2 * radius, big * 1.2), across, texts.total)
+    row = QRectF(centre.x() - radius, top - big * 0.1, 2 * radius, big * 1.2)
+    look.metrics(big / look.body_px, 600).write(painter, row, texts.total, MIDDLE)
     top += big + look.px(2)
     for text, colour, weight in under:
         painter.setPen(colour)
-        painter.setFont(look.font(Role.SMALL, weight))
-        painter.drawText(QRectF(centre.x() - radius, top, 2 * radius, line), across, text)
+        row = QRectF(centre.x() - radius, top, 2 * radius, line)
+        look.metrics(Role.SMALL, weight).write(painter, row, text, MIDDLE)
         top += line
 
 
@@ -185,7 +185,6 @@ def paint_shares(painter: QPainter, look: Look, scene: Scene, centre: QPointF, r
     ring = (geometry.COMPONENTS[1] - geometry.COMPONENTS[0]) * radius
     middle = (geometry.COMPONENTS[1] + geometry.COMPONENTS[0]) / 2 * radius
     metrics = look.metrics(Role.CAPTION, 600)
-    painter.setFont(look.font(Role.CAPTION, 600))
     for piece in scene.slices:
         if len(piece.path) > 1 or piece.sweep < geometry.SHARE_FROM or piece.path[0] == geometry.FREE:
             continue
@@ -196,9 +195,7 @@ def paint_shares(painter: QPainter, look: Look, scene: Scene, centre: QPointF, r
         angle = math.radians(piece.middle)
         at = QPointF(centre.x() + middle * math.sin(angle), centre.y() - middle * math.cos(angle))
         painter.setPen(paint.ink)
-        painter.drawText(
-            QRectF(at.x() - ring, at.y() - ring / 2, 2 * ring, ring), Qt.AlignmentFlag.AlignCenter, text
-        )
+        metrics.write(painter, QRectF(at.x() - ring, at.y() - ring / 2, 2 * ring, ring), text, MIDDLE)
 
 
 def label_size(look: Look, name: str, figure: str) -> tuple[float, float]:
@@ -208,11 +205,7 @@ def label_size(look: Look, name: str, figure: str) -> tuple[float, float]:
     return width + 1, plain.height() * 2
 
 
-_SIDES = {
-    -1: Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter,
-    0: Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter,
-    1: Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
-}
+_SIDES = {-1: RIGHT, 0: MIDDLE, 1: LEFT}
 
 
 def paint_labels(
@@ -220,16 +213,15 @@ def paint_labels(
 ) -> None:
     """Names and figures around the donut."""
     angles = {piece.path: piece.middle for piece in scene.slices}
+    bold, plain = look.metrics(Role.SMALL, 600), look.metrics(Role.SMALL)
     for path, box in boxes.items():
         side = _SIDES[geometry.side_of(angles[path])]
         rect = QRectF(centre.x() + box.left, centre.y() + box.top, box.width, box.height / 2)
         painter.setPen(look.colours.text)
-        painter.setFont(look.font(Role.SMALL, 600))
-        painter.drawText(rect, side, scene.texts.names[path[0]])
+        bold.write(painter, rect, scene.texts.names[path[0]], side)
         painter.setPen(look.colours.secondary)
-        painter.setFont(look.font(Role.SMALL))
         rect.translate(0, box.height / 2)
-        painter.drawText(rect, side, scene.texts.figures[path[0]])
+        plain.write(painter, rect, scene.texts.figures[path[0]], side)
 
 
 def wanted_labels(look: Look, scene: Scene) -> list[tuple[Slice, float, float]]:

@@ -39,9 +39,6 @@ _LIMIT = "limit"
 _SEPARATOR = "/"
 
 
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-
-
 class Donut(QWidget):
     """Two rings: components inside, their parts outside.
 
@@ -65,6 +62,7 @@ class Donut(QWidget):
         self._centre, self._radius = QPointF(), 0.0
         self._ring = False
         self._written: Texts | None = None
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -349,12 +347,10 @@ class Donut(QWidget):
         lead = self.tr("At the peak:")
         wide = look.width(lead, Role.SMALL) + look.px(4)
         painter.setPen(look.colours.secondary)
-        painter.setFont(look.font(Role.SMALL))
-        painter.drawText(QRectF(left, 0, self.width() - left, height), _LEFT, lead)
+        look.metrics(Role.SMALL).write(painter, QRectF(left, 0, self.width() - left, height), lead)
         moment = message_text(self._estimate.peak_moment.label)
         room = self.width() - left - wide - look.px(12)
-        shown = look.cut(moment, room, Role.SMALL, 600)
+        bold = look.metrics(Role.SMALL, 600)
         painter.setPen(look.colours.text)
-        painter.setFont(look.font(Role.SMALL, 600))
-        painter.drawText(QRectF(left + wide, 0, room + 2, height), _LEFT, shown)
+        bold.write(painter, QRectF(left + wide, 0, room + 2, height), bold.cut(moment, room))
         return height + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QPalette, QValidator
+from PySide6.QtGui import QColor, QKeyEvent, QPaintEvent, QPalette, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QWidget
 
 from memgui.gui.controls.fields import SpinBox
@@ -49,6 +49,7 @@ class NumberBox(SpinBox):
         self._field = field
         self._value: int | float | None = None
         self._issue: Issue | None = None
+        self._painted_ends = (False, False)
         self.setAccelerated(True)
         line = self.lineEdit()
         line.setMaxLength(_LONGEST)
@@ -84,6 +85,8 @@ class NumberBox(SpinBox):
         line = self.lineEdit()
         if line.text() != text:
             line.setText(text)
+        if self._ends() != self._painted_ends:
+            self.update()  # the chevrons: Qt only knows of the line
 
     def _typed(self, text: str) -> None:
         try:
@@ -135,14 +138,25 @@ class NumberBox(SpinBox):
             case _:
                 return 1
 
-    def stepEnabled(self) -> QAbstractSpinBox.StepEnabledFlag:
-        flags = QAbstractSpinBox.StepEnabledFlag.StepNone
+    def _ends(self) -> tuple[bool, bool]:
+        """Whether the value stands at the low or the high end of what a step may reach, or beyond."""
         value, low, high = self._value, self._field.minimum, self._field.maximum
-        if value is None or low is None or value > low:
+        if value is None:
+            return False, False
+        return low is not None and value <= low, high is not None and value >= high
+
+    def stepEnabled(self) -> QAbstractSpinBox.StepEnabledFlag:
+        at_low, at_high = self._ends()
+        flags = QAbstractSpinBox.StepEnabledFlag.StepNone
+        if not at_low:
             flags |= QAbstractSpinBox.StepEnabledFlag.StepDownEnabled
-        if value is None or high is None or value < high:
+        if not at_high:
             flags |= QAbstractSpinBox.StepEnabledFlag.StepUpEnabled
         return flags
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self._painted_ends = self._ends()
+        super().paintEvent(event)
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         return QValidator.State.Acceptable, text, position  # said beside the field, not by swallowing keys

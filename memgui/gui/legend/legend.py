@@ -25,6 +25,7 @@ class _Strip(QWidget):
 
     def __init__(self, legend: Legend, lines: int) -> None:
         super().__init__(legend)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._legend = legend
         self.lines = lines
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -39,6 +40,7 @@ class _Header(_Strip):
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         painter = QPainter(self)
+        painter.fillRect(self.rect(), look.colours.base)
         height = self.height() - 1
         painter.fillRect(QRectF(0, height, self.width(), 1), look.colours.hairline)
         columns = self._legend.columns(look)
@@ -59,12 +61,13 @@ class _Footer(_Strip):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
+        colours = look.colours
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), colours.base)
         columns = self._legend.columns(look)
         estimate = self._legend.estimate
         if columns is None or estimate is None:
             return
-        colours = look.colours
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(QRectF(0, 0, self.width(), 1), colours.border)
         painter.setOpacity(self._legend.tree.dimmed)
@@ -84,6 +87,7 @@ class Legend(QWidget):
 
     def __init__(self, selection: Selection, view: ViewSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._selection = selection
         self._view = view
         self._stale = False

@@ -10,13 +10,12 @@ from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
 
 from memgui.gui.icons import paint_icon
+from memgui.gui.metrics import RIGHT
 from memgui.gui.palette import Paint, hatch_brush
 from memgui.gui.theme import Look, Role
 
 ROW, INDENT = 24, 20
 _EDGE = 16
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -116,10 +115,10 @@ def paint_cells(
     """Write a row; ``weights`` and ``inks`` by column."""
     left = look.px(46) + indent
     room = columns.name_end - left + look.px(8)
+    top, high = rect.top(), rect.height()
+    metrics = look.metrics(role, weights[0])
     painter.setPen(inks[0])
-    painter.setFont(look.font(role, weights[0]))
-    shown = look.cut(cells.name, room, role, weights[0])
-    painter.drawText(QRectF(left, rect.top(), room + 2, rect.height()), _LEFT, shown)
+    metrics.write(painter, QRectF(left, top, room + 2, high), metrics.cut(cells.name, room))
     for text, edge, weight, ink in (
         (cells.size, columns.size, weights[1], inks[1]),
         (cells.share, columns.share, weights[2], inks[2]),
@@ -127,8 +126,7 @@ def paint_cells(
     ):
         if edge is not None and text:
             painter.setPen(ink)
-            painter.setFont(look.font(role, weight))
-            painter.drawText(QRectF(0, rect.top(), edge, rect.height()), _RIGHT, text)
+            look.metrics(role, weight).write(painter, QRectF(0, top, edge, high), text, RIGHT)
     if cells.rise and columns.last is not None:
         wide = look.width(cells.last, role, weights[3])
         paint_triangle(

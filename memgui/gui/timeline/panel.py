@@ -10,12 +10,12 @@ from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
 from memgui.gui.legend.rows import paint_swatch
+from memgui.gui.metrics import broken
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import DISPLAY_ORDER
 from memgui.gui.texts import message_text
 from memgui.gui.theme import Look, Role
-from memgui.gui.why.flow import broken
 from memgui.gui.why.qt_words import QtWords
 from memgui.planning.moments import why_here
 

@@ -33,8 +33,6 @@ MOST_LISTED = 12
 _SLACK = 32
 """Chips stay where they are while this much more than they need lies before them: moving repaints them."""
 
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-
 
 class VerdictBand(QWidget):
     """The first thing to read.  Chips are set by whoever computes them; there are none until then."""
@@ -48,6 +46,7 @@ class VerdictBand(QWidget):
 
     def __init__(self, selection: Selection, view: ViewSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._view = view
         self._result: Result | None = None
         self._headline = ""
@@ -252,13 +251,12 @@ class VerdictBand(QWidget):
         left = self._text_left(look)
         room = self.width() - left - look.px(16)
         painter.setPen(colours.text)
-        painter.setFont(look.font(Role.VERDICT, 600))
         metrics = look.metrics(Role.VERDICT, 600)
-        shown = metrics.elidedText(self._headline, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(QRectF(left, look.px(10), room, look.px(28)), _LEFT, shown)
+        shown = metrics.cut(self._headline, room)
+        metrics.write(painter, QRectF(left, look.px(10), room, look.px(28)), shown)
         painter.setPen(colours.secondary)
-        painter.setFont(look.font(Role.SMALL))
-        painter.drawText(QRectF(left, look.px(37), room, look.px(20)), _LEFT, self._detail)
+        row = QRectF(left, look.px(37), room, look.px(20))
+        look.metrics(Role.SMALL).write(painter, row, self._detail)
 
 
 class AssumptionsPopup(QFrame):

@@ -10,6 +10,7 @@ from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
+from memgui.gui.metrics import MIDDLE
 from memgui.gui.motion import Eased
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
@@ -21,9 +22,6 @@ from memgui.gui.verdict import sentence
 
 DIMMED = 0.38
 """Opacity of a picture that shows an earlier scenario."""
-
-
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
 def bar_piece(rect: QRectF, radius: float, left: bool, right: bool) -> QPainterPath:
@@ -77,6 +75,7 @@ class CapacityBar(QWidget):
         self._card = 0
         self._stale = False
         self._eased = Eased(self, view)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("Capacity"))
@@ -115,7 +114,7 @@ class CapacityBar(QWidget):
 
     def sizeHint(self) -> QSize:
         look = Look.of(self)
-        return QSize(look.px(600), look.px(74))
+        return QSize(look.px(600), look.px(74) - 1)  # under it lies the line that ends the band
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, self.sizeHint().height())
@@ -178,6 +177,7 @@ class CapacityBar(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         painter = QPainter(self)
+        painter.fillRect(self.rect(), look.colours.base)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         bar = self._bar_rect(look)
         if self._estimate is None:
@@ -294,13 +294,11 @@ class CapacityBar(QWidget):
         if not name:
             return
         painter.setPen(paint.ink)
-        painter.setFont(look.font(Role.SMALL, 600))
         if not figure:
-            painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, name)
+            bold.write(painter, rect, name, MIDDLE)
             return
-        painter.drawText(rect.adjusted(pad, 0, 0, 0), _LEFT, name)
-        painter.setFont(look.font(Role.SMALL))
-        painter.drawText(rect.adjusted(pad * 1.75 + bold.horizontalAdvance(name), 0, 0, 0), _LEFT, figure)
+        bold.write(painter, rect.adjusted(pad, 0, 0, 0), name)
+        plain.write(painter, rect.adjusted(pad * 1.75 + bold.horizontalAdvance(name), 0, 0, 0), figure)
 
     def _paint_marks(
         self, painter: QPainter, look: Look, bar: QRectF, sizes: geometry.Sizes, scale: geometry.Scale
@@ -336,11 +334,11 @@ class CapacityBar(QWidget):
             for x in (placed.left, placed.right):
                 at = round(x) + (0.5 if x == placed.left else -0.5)
                 painter.drawLine(QPointF(at, middle - look.px(3)), QPointF(at, middle + look.px(3)))
-        painter.setFont(look.font(Role.SMALL, 600))
         for label, ink in ((placed.gap, colour), (placed.limit, colours.text)):
             if label is not None:
                 painter.setPen(ink)
-                painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), _LEFT, label.text)
+                room = QRectF(label.x, row.top(), label.width + 2, row.height())
+                metrics.write(painter, room, label.text)
 
     def _paint_below(
         self,
@@ -360,18 +358,16 @@ class CapacityBar(QWidget):
             label = geometry.range_label(scale, sizes, said.range, bold.horizontalAdvance)
             taken.append(label)
             painter.setPen(colours.secondary)
-            painter.setFont(look.font(Role.CAPTION, 600))
-            painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), _LEFT, said.range)
+            bold.write(painter, QRectF(label.x, row.top(), label.width + 2, row.height()), said.range)
         metrics = look.metrics(Role.CAPTION)
         painter.setPen(colours.tertiary)
-        painter.setFont(look.font(Role.CAPTION))
         numbers = said.numbers
         unit = numbers.unit_bytes
         ticks = geometry.tick_labels(
             scale, unit, numbers.unit, numbers.axis, metrics.horizontalAdvance, taken, look.px(8)
         )
         for label in ticks:
-            painter.drawText(QRectF(label.x, row.top(), label.width + 2, row.height()), _LEFT, label.text)
+            metrics.write(painter, QRectF(label.x, row.top(), label.width + 2, row.height()), label.text)
         painter.setPen(QPen(colours.border, 1))
         for label in ticks:
             x = round(label.x + label.width / 2) + 0.5

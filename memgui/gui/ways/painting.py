@@ -11,10 +11,10 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPen
 from memgui.estimator.result import Estimate
 from memgui.gui.controls.frames import outlined
 from memgui.gui.icons import paint_verdict
+from memgui.gui.metrics import broken
 from memgui.gui.palette import DISPLAY_ORDER, Palette, hatch_brush
 from memgui.gui.theme import Look, Role
 from memgui.gui.ways.model import Line
-from memgui.gui.why.flow import broken
 
 ROW, HEADER = 48, 28
 """Height of a row with one line of everything, and the header's, at a 13 px body."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QTextLayout, QTextOption
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor
 
+from memgui.gui.metrics import Metrics
 from memgui.gui.theme import Look, Role
 from memgui.planning.formula import Kind, Token, operator_text
 from memgui.planning.why import (
@@ -26,7 +27,6 @@ from memgui.planning.why import (
 from memgui.planning.words import Words
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _SYMBOL = re.compile(r"([A-Za-z])(.*)", re.DOTALL)
 
 
@@ -36,7 +36,7 @@ class Piece:
 
     rect: QRectF
     text: str
-    font: QFont
+    metrics: Metrics
     colour: QColor
 
 
@@ -81,12 +81,11 @@ class Writer:
         """A text broken to the width."""
         if not text:
             return
-        font = self._look.font(role, weight)
         metrics = self._look.metrics(role, weight)
         step = metrics.height() + self._look.px(2)
-        for line in broken(text, font, self.flow.width - indent):
+        for line in metrics.broken(text, self.flow.width - indent):
             rect = QRectF(indent, self.y, self.flow.width - indent + 2, metrics.height())
-            self.flow.pieces.append(Piece(rect, line, font, colour))
+            self.flow.pieces.append(Piece(rect, line, metrics, colour))
             self.y += step
 
     def bullets(self, title: str, lines: list[str]) -> None:
@@ -100,7 +99,7 @@ class Writer:
             at = self.y
             metrics = self._look.metrics(Role.SMALL)
             dot = QRectF(0, at, self._look.px(12), metrics.height())
-            self.flow.pieces.append(Piece(dot, "•", self._look.font(Role.SMALL), colours.secondary))
+            self.flow.pieces.append(Piece(dot, "•", metrics, colours.secondary))
             self.paragraph(line, Role.SMALL, colours.secondary, self._look.px(12))
 
     def symbols(self, tokens: tuple[Token, ...]) -> None:
@@ -116,16 +115,16 @@ class Writer:
                 wide = slanted.horizontalAdvance(letter)
                 low = small.horizontalAdvance(rest) if rest else 0.0
                 x = self._wrap(x, wide + low, upright.height() + look.px(4))
-                self._put(x, wide, upright.height(), letter, look.font(Role.FORMULA, 500, True), ink)
+                self._put(x, wide, upright.height(), letter, slanted, ink)
                 if rest:
                     rect = QRectF(x + wide, self.y + look.px(5), low + 2, upright.height())
-                    self.flow.pieces.append(Piece(rect, rest, look.font(Role.CAPTION, 500, True), ink))
+                    self.flow.pieces.append(Piece(rect, rest, small, ink))
                 x += wide + low + 1
                 continue
             text, before, after = _spaced(token, gap)
             wide = upright.horizontalAdvance(text)
             x = self._wrap(x + before, wide + after, upright.height() + look.px(4))
-            self._put(x, wide, upright.height(), text, look.font(Role.FORMULA), ink)
+            self._put(x, wide, upright.height(), text, upright, ink)
             x += wide + after
         self.y += upright.height() + look.px(6)
 
@@ -136,7 +135,7 @@ class Writer:
         row = metrics.height() + caption.height() + look.px(8)
         gap = float(look.px(5))
         left = metrics.horizontalAdvance("= ") + gap
-        self._put(0, left, metrics.height(), "=", look.font(Role.FORMULA), look.colours.secondary)
+        self._put(0, left, metrics.height(), "=", metrics, look.colours.secondary)
         x = left
         for term in _terms(tokens):
             whole = sum(self._width(token, gap) for token in term)
@@ -154,7 +153,7 @@ class Writer:
         wide = look.width(self._words.count(token.value), Role.FORMULA)
         caption = look.metrics(Role.CAPTION)
         label = symbol_label(token.symbol, self._words)
-        shown = caption.elidedText(label, Qt.TextElideMode.ElideRight, max(wide, look.px(112)))
+        shown = caption.cut(label, max(wide, look.px(112)))
         return shown, max(wide, caption.horizontalAdvance(shown)) + 2
 
     def _width(self, token: Token, gap: float) -> float:
@@ -174,21 +173,21 @@ class Writer:
         look = self._look
         colours = look.colours
         metrics, caption = look.metrics(Role.FORMULA), look.metrics(Role.CAPTION)
-        font, high = look.font(Role.FORMULA), metrics.height()
+        high = metrics.height()
         if token.symbol is None:
             text, before, after = self._plain(token, gap)
             wide = metrics.horizontalAdvance(text)
-            self._put(x + before, wide, high, text, font, colours.secondary)
+            self._put(x + before, wide, high, text, metrics, colours.secondary)
             return x + before + wide + after
         text = self._words.count(token.value)
         wide = metrics.horizontalAdvance(text)
         shown, needs = self._caption(token)
         path = token.symbol.path or ""
         at = x + (needs - wide) / 2
-        self._put(at, wide, high, text, font, colours.accent if path else colours.text)
+        self._put(at, wide, high, text, metrics, colours.accent if path else colours.text)
         beneath = x + (needs - caption.horizontalAdvance(shown)) / 2
         rect = QRectF(beneath, self.y + high + look.px(1), needs, caption.height())
-        self.flow.pieces.append(Piece(rect, shown, look.font(Role.CAPTION), colours.secondary))
+        self.flow.pieces.append(Piece(rect, shown, caption, colours.secondary))
         if path:
             number = QRectF(at, self.y, wide, high)
             whole = QRectF(x, self.y, needs, high + caption.height() + look.px(1))
@@ -205,16 +204,16 @@ class Writer:
         left = metrics.horizontalAdvance("= ") + look.px(5)
         bold = look.metrics(Role.FORMULA, 600)
         wide = metrics.horizontalAdvance(exact)
-        self._put(0, left, high, "=", look.font(Role.FORMULA), colours.secondary)
-        self._put(left, wide, high, exact, look.font(Role.FORMULA), colours.text)
+        self._put(0, left, high, "=", metrics, colours.secondary)
+        self._put(left, wide, high, exact, metrics, colours.text)
         x = self._wrap(left + wide + look.px(10), left + bold.horizontalAdvance(size), high + look.px(4))
-        self._put(x, left, high, "=", look.font(Role.FORMULA), colours.secondary)
+        self._put(x, left, high, "=", metrics, colours.secondary)
         x += left + look.px(2)
-        self._put(x, bold.horizontalAdvance(size), high, size, look.font(Role.FORMULA, 600), colours.text)
+        self._put(x, bold.horizontalAdvance(size), high, size, bold, colours.text)
         self.y += high + look.px(6)
 
-    def _put(self, x: float, wide: float, high: float, text: str, font: QFont, ink: QColor) -> None:
-        self.flow.pieces.append(Piece(QRectF(x, self.y, wide + 2, high), text, font, ink))
+    def _put(self, x: float, wide: float, high: float, text: str, metrics: Metrics, ink: QColor) -> None:
+        self.flow.pieces.append(Piece(QRectF(x, self.y, wide + 2, high), text, metrics, ink))
 
     def _wrap(self, x: float, wide: float, row: float, left: float = 0.0) -> float:
         """``x``, or the start of the next row where ``wide`` px do not fit into this one."""
@@ -254,24 +253,6 @@ def _spaced(token: Token, gap: float) -> tuple[str, float, float]:
             return ")", gap * 0.4, 0.0
         case _:
             return token.text, 0.0, 0.0
-
-
-def broken(text: str, font: QFont, width: float) -> list[str]:
-    """A text in lines of at most ``width`` px, broken as its language breaks."""
-    layout = QTextLayout(text, font)
-    option = QTextOption()
-    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-    layout.setTextOption(option)
-    lines = []
-    layout.beginLayout()
-    while True:
-        line = layout.createLine()
-        if not line.isValid():
-            break
-        line.setLineWidth(max(width, 20.0))
-        lines.append(text[line.textStart() : line.textStart() + line.textLength()].strip())
-    layout.endLayout()
-    return lines
 
 
 _LEFT_OUT = QT_TRANSLATE_NOOP("why", "The method leaves out")

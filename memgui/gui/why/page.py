@@ -23,6 +23,7 @@ from memgui.gui.controls.buttons import ToolButton
 from memgui.gui.controls.scrolling import slim
 from memgui.gui.icons import paint_icon
 from memgui.gui.legend.rows import paint_swatch
+from memgui.gui.metrics import RIGHT
 from memgui.gui.names import node_at
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import Paint
@@ -39,8 +40,6 @@ from memgui.planning.words import Said
 from memgui.spec import NO_REPORT
 
 _TITLE, _FOOT = 36, 32
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class _Scroll(QScrollArea):
@@ -71,6 +70,7 @@ class WhyPage(QWidget):
     ) -> None:
         """``serving`` answers with :class:`~memgui.planning.serving.Limits`, if anything does."""
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._serving = serving
         if serving is not None:
             serving.answered.connect(self._look_again)
@@ -81,6 +81,7 @@ class WhyPage(QWidget):
         self._report = NO_REPORT
         self._explanation: Explanation | None = None
         self._dirty = True
+        self._divided = 0
         self.view = WhyView(selection)
         self.parts = PartsList()
         self._scroll = _Scroll(self.view, self)
@@ -161,11 +162,21 @@ class WhyPage(QWidget):
         if explanation is None:
             return
         opacity = DIMMED if self._stale else 1.0
-        self.view.opacity = self.parts.opacity = opacity
-        self.parts.show_lines(lines_of(explanation, self._words().numbers))
+        self.view.opacity = opacity
+        self.parts.show_lines(lines_of(explanation, self._words().numbers), opacity)
         self._place()
         self.view.show_explanation(explanation, self._words())
-        self.update()
+        self._repaint()
+
+    def _repaint(self) -> None:
+        """Have title and foot painted; what lies between them repaints itself."""
+        look = Look.of(self)
+        if self._side_width(look) != self._divided:
+            self.update()
+            return
+        foot = look.px(_FOOT)
+        self.update(0, 0, self._copy.x(), look.px(_TITLE))
+        self.update(0, self.height() - foot, self._copy.geometry().right() + 1, foot)
 
     def _go_into(self, key: str) -> None:
         explanation = self.explanation()
@@ -241,7 +252,7 @@ class WhyPage(QWidget):
         explanation = self.explanation()
         if explanation is None:
             return
-        side = self._side_width(look)
+        side = self._divided = self._side_width(look)
         edge = look.px(16)
         right = self.width() - (side + 2 * edge if side else 0)
         if side:
@@ -260,9 +271,9 @@ class WhyPage(QWidget):
         above, name = title_of(explanation, words)
         size = words.size(explanation.bytes)
         wide = look.width(size, Role.TITLE, 600)
+        bold = look.metrics(Role.TITLE, 600)
         painter.setPen(colours.text)
-        painter.setFont(look.font(Role.TITLE, 600))
-        painter.drawText(row, _RIGHT, size)
+        bold.write(painter, row, size, RIGHT)
         left = row.left()
         if explanation.path:
             paint = self._swatch(look, explanation.path)
@@ -270,15 +281,11 @@ class WhyPage(QWidget):
             left += look.px(20)
         metrics = look.metrics(Role.TITLE)
         painter.setPen(colours.secondary)
-        painter.setFont(look.font(Role.TITLE))
-        painter.drawText(QRectF(left, row.top(), row.width(), row.height()), _LEFT, above)
+        metrics.write(painter, QRectF(left, row.top(), row.width(), row.height()), above)
         left += metrics.horizontalAdvance(above)
         room = row.right() - wide - look.px(12) - left
-        bold = look.metrics(Role.TITLE, 600)
         painter.setPen(colours.text)
-        painter.setFont(look.font(Role.TITLE, 600))
-        shown = bold.elidedText(name, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(QRectF(left, row.top(), room + 2, row.height()), _LEFT, shown)
+        bold.write(painter, QRectF(left, row.top(), room + 2, row.height()), bold.cut(name, room))
 
     def _swatch(self, look: Look, path: ComponentPath) -> Paint:
         if len(path) == 1 or self._estimate is None:
@@ -300,14 +307,12 @@ class WhyPage(QWidget):
             said = assumptions_text(count)
         small = look.metrics(Role.SMALL)
         painter.setPen(colours.secondary)
-        painter.setFont(look.font(Role.SMALL))
-        painter.drawText(row, _RIGHT, said)
+        small.write(painter, row, said, RIGHT)
         paint_icon(
             painter, "file", QPointF(edge + look.px(8), row.center().y()), look.px(16), colours.secondary
         )
         left = edge + look.px(22)
         room = row.right() - small.horizontalAdvance(said) - look.px(16) - left
         source = source_text(explanation, self._words())
-        shown = small.elidedText(source, Qt.TextElideMode.ElideRight, room)
         painter.setPen(colours.secondary)
-        painter.drawText(QRectF(left, row.top(), room + 2, row.height()), _LEFT, shown)
+        small.write(painter, QRectF(left, row.top(), room + 2, row.height()), small.cut(source, room))

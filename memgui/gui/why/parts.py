@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from memgui.gui import accessible
 from memgui.gui.controls.frames import by_keyboard
+from memgui.gui.metrics import RIGHT
 from memgui.gui.numbers import Numbers
 from memgui.gui.theme import Look, Role
 from memgui.gui.why.qt_words import QtWords
@@ -18,8 +19,6 @@ from memgui.planning.why import Explanation, part_name
 
 ROW = 24
 translate = QCoreApplication.translate
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +67,18 @@ class PartsList(QWidget):
         self._current = -1
         self._hovered = -1
         self._ring = False
-        self.opacity = 1.0
+        self._opacity = 1.0
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Parts"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_lines(self, lines: list[Line]) -> None:
-        """Show other lines."""
-        if lines == self._lines:
+    def show_lines(self, lines: list[Line], opacity: float = 1.0) -> None:
+        """Show other lines, or the same more or less strongly."""
+        if (lines, opacity) == (self._lines, self._opacity):
             return
+        self._opacity = opacity
         keys = [line.key for line in self._lines]
         key = keys[self._current] if 0 <= self._current < len(keys) else ""
         self._lines = lines
@@ -161,8 +162,9 @@ class PartsList(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         painter = QPainter(self)
+        painter.fillRect(self.rect(), look.colours.base)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setOpacity(self.opacity)
+        painter.setOpacity(self._opacity)
         high = look.px(ROW)
         for at, line in enumerate(self._lines):
             rect = QRectF(0, at * high, self.width(), high)
@@ -181,19 +183,18 @@ class PartsList(QWidget):
         metrics = look.metrics(role, weight)
         figure = metrics.horizontalAdvance(line.figure)
         painter.setPen(ink)
-        painter.setFont(look.font(role, weight))
-        painter.drawText(rect, _RIGHT, line.figure)
+        metrics.write(painter, rect, line.figure, RIGHT)
         room = rect.width() - max(figure, look.px(44)) - look.px(8)
         note = look.width(line.note, Role.SMALL, 400, True) if line.note else 0.0
         name = metrics.horizontalAdvance(line.name)
         if note and name + look.px(10) + note > room:
             note = 0.0
-        shown = metrics.elidedText(line.name, Qt.TextElideMode.ElideRight, room - note)
-        painter.drawText(QRectF(0, rect.top(), room, rect.height()), _LEFT, shown)
+        shown = metrics.cut(line.name, room - note)
+        metrics.write(painter, QRectF(0, rect.top(), room, rect.height()), shown)
         if note:
             painter.setPen(colours.secondary)
-            painter.setFont(look.font(Role.SMALL, 400, True))
-            painter.drawText(QRectF(0, rect.top(), room, rect.height()), _RIGHT, line.note)
+            slanted = look.metrics(Role.SMALL, 400, True)
+            slanted.write(painter, QRectF(0, rect.top(), room, rect.height()), line.note, RIGHT)
         if at == self._current and self._ring and self.hasFocus():
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colours.accent, 2))

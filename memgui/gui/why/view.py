@@ -25,8 +25,6 @@ from memgui.gui.why.flow import Flow, Link, flow_of
 from memgui.planning.why import Explanation, as_text
 from memgui.planning.words import Words
 
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-
 
 class WhyView(QWidget):
     """Paints one explanation.  Numbers with a field are links: Tab goes through them, Enter follows."""
@@ -44,6 +42,7 @@ class WhyView(QWidget):
         self._focused = -1
         self._hovered = -1
         self.opacity = 1.0
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Why"))
@@ -183,10 +182,11 @@ class WhyView(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         colours = look.colours
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), colours.base)
         flow = self._made()
         if flow is None:
             return
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setOpacity(self.opacity)
         pointed = self._selection.field
@@ -206,5 +206,4 @@ class WhyView(QWidget):
             painter.drawLine(QPointF(link.number.left(), line), QPointF(link.number.right(), line))
         for piece in flow.pieces:
             painter.setPen(piece.colour)
-            painter.setFont(piece.font)
-            painter.drawText(piece.rect, _LEFT, piece.text)
+            piece.metrics.write(painter, piece.rect, piece.text)

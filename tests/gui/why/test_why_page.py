@@ -12,11 +12,12 @@ from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import View, ViewSettings
 from memgui.estimator import estimate
+from memgui.gui.metrics import broken
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import LIGHT
 from memgui.gui.theme import Look
 from memgui.gui.why import WhyPage
-from memgui.gui.why.flow import broken, flow_of
+from memgui.gui.why.flow import flow_of
 from memgui.gui.why.qt_words import QtWords
 from memgui.planning.why import explain
 from memgui.planning.words import Words
