@@ -83,6 +83,11 @@ VLLM_1 = """
 (EngineCore pid=7476) INFO 07-25 13:42:38 [kv_cache_utils.py:2146] GPU KV cache size: 1,823,372 tokens
 INFO 05-26 21:34:14 [gpu_model_runner.py:6243] Graph capturing finished in 2 secs, took 0.125 GiB
 """
+VLLM_2 = """
+Free memory on device (78.73/79.11 GiB) on startup. Desired GPU memory utilization is (0.9, 71.2 GiB). \
+Actual usage is 14.96 GiB for weight, 1.27 GiB for peak activation, 0.12 GiB for non-torch memory, and \
+0.55 GiB for CUDAGraph memory. Replace gpu_memory_utilization config with `--kv-cache-memory=57982058496`
+"""
 LLAMA_CPP = """
 llm_load_tensors:        CPU buffer size =  1640.50 MiB
 load_tensors:        CUDA0 model buffer size =  5434.50 MiB
@@ -98,7 +103,7 @@ llama_memory_breakdown_print: | memory breakdown [MiB] | total    free     self 
 print: |   - CUDA0 (RTX 3090)   | 24124 = 7178 + (15946 = 15364 +     412 +     170) +        1000 |
 print: |   - Host               |                    804 =   682 +       0 +     122                |
 """
-LOGS = [OLD, OLDER, NEW, TYPO, SUMMARY, SMI, VLLM_0, VLLM_1, LLAMA_CPP, TABLE]
+LOGS = [OLD, OLDER, NEW, TYPO, SUMMARY, SMI, VLLM_0, VLLM_1, VLLM_2, LLAMA_CPP, TABLE]
 
 
 def only(text: str) -> Measurement:
@@ -190,6 +195,16 @@ def test_vllms_log_old_and_new() -> None:
         ("weights", ""): round(12.66 * GIB),
         ("KV cache pool", ""): round(6.875 * GIB),
         ("CUDA graphs", ""): GIB // 8,
+    }
+
+    newest = only(VLLM_2)
+    assert parts(newest) == {
+        ("weights", ""): round(14.96 * GIB),
+        ("activations", ""): round(1.27 * GIB),
+        ("outside PyTorch", ""): round(0.12 * GIB),
+        ("CUDA graphs", ""): round(0.55 * GIB),
+        ("device", ""): round(79.11 * GIB),
+        ("allowed", ""): round(71.2 * GIB),
     }
 
 
@@ -465,3 +480,51 @@ def test_explaining_can_be_stopped() -> None:
 
     with pytest.raises(Stop):
         explain(typed("60 GiB", Counter.ALLOCATED), ESTIMATE, Asker(check))
+
+
+def llama_cpp_log(**sizes: int) -> str:
+    """A log with buffers of these sizes (bytes) on one GPU."""
+    names = {"model": "load_tensors", "KV": "llama_kv_cache", "compute": "llama_context"}
+    return "\n".join(
+        f"{names[kind]}:      CUDA0 {kind} buffer size = {size / MIB:.2f} MiB" for kind, size in sizes.items()
+    )
+
+
+SERVED = replace(replace(FIRST, "task", "inference"), "inference.engine", "llama.cpp")
+RUNS = [
+    ("inference.weight_format", "q5_k_m", "“Weights: Q5_K_M”: then “model” should take"),
+    ("inference.prompt_tokens", 7680, "had 8,192 tokens: then “KV cache” should take"),
+    ("inference.kv_cache_format", "q8_0", "“KV cache: Q8_0”: then “KV cache” should take"),
+    ("inference.n_ubatch", 2048, "2048”: then “compute buffer” should take"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "said"), RUNS, ids=[path for path, _, _ in RUNS])
+def test_a_part_of_an_engines_log_is_explained_by_another_set_up(path: str, value: object, said: str) -> None:
+    opened = replace(SERVED, "inference.weight_format", "q4_k_m")
+    ran = replace(opened, path, value)
+    held = {node.key: node.bytes for node in estimate(ran).components}
+    log = llama_cpp_log(
+        model=held["weights"],
+        KV=held["kv_cache"],
+        compute=held["activations"] + held["loss"] + held["temporary"],
+    )
+    found = explain(only(log), estimate(opened))
+    fitting = [one for one in found if said in one.said.text(English())]
+    assert fitting, [one.said.text(English()) for one in found]
+    assert apply(opened, fitting[0].changes) == ran
+    assert not explain(only(log), estimate(ran))
+
+
+def test_a_cache_pool_is_explained_by_the_programs_share() -> None:
+    opened = replace(SERVED, "inference.engine", "vllm")
+    ran = estimate(replace(opened, "inference.gpu_memory_utilization", 0.8))
+    log = (
+        f"Model loading took {ran.component('weights').bytes / GIB:.4f} GiB and 3 seconds\n"
+        f"Available KV cache memory: {ran.extra['kv_pool_bytes'] / GIB:.2f} GiB\n"
+    )
+    texts = [one.said.text(English()) for one in explain(only(log), estimate(opened))]
+    assert any("0.8”: then “KV cache pool” should take" in text for text in texts), texts
+    odd = log.replace("Available KV cache memory: ", "Available KV cache memory: 1")
+    texts = [one.said.text(English()) for one in explain(only(odd), estimate(opened))]
+    assert any("pool is what the program leaves" in text for text in texts), texts

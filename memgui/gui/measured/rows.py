@@ -45,8 +45,12 @@ class MeasuredRows(QWidget):
         """The component or the counter, and what the log calls it."""
         figure = row.figure
         if figure.components:
-            shown = ", ".join(component_name(key) for key in figure.components)
-            return f"{shown} ({figure.part})" if figure.part else shown
+            names = [component_name(key) for key in figure.components]
+            shown = ", ".join(names)
+            if not figure.part or figure.part.casefold() == shown.casefold():
+                return shown
+            # Of several the log's own word is the shorter one, and what is cut where there is no room.
+            return f"{shown} ({figure.part})" if len(names) == 1 else f"{figure.part} ({shown})"
         return translate("measured", COUNTERS[figure.counter])
 
     def gap(self, row: Beside) -> str:

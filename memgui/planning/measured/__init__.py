@@ -8,7 +8,7 @@ an estimate figure by figure, :func:`explain` says what could account for the di
 from __future__ import annotations
 
 from memgui.planning.measured.beside import Beside, Count, beside, counts_beside
-from memgui.planning.measured.explain import Explanation, explain
+from memgui.planning.measured.explain import explain
 from memgui.planning.measured.parse import parse, typed
 from memgui.planning.measured.records import (
     COUNTERS,
@@ -21,6 +21,7 @@ from memgui.planning.measured.records import (
     subject,
     to_plain,
 )
+from memgui.planning.measured.saying import Explanation
 
 __all__ = [
     "COUNTERS",

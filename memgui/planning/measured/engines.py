@@ -30,6 +30,14 @@ _VLLM: Final[tuple[tuple[re.Pattern[str], str, Counter, tuple[str, ...]], ...]] 
         ("overhead",),
     ),
     (re.compile(rf"{SIZE} for non-torch memory"), "outside PyTorch", Counter.PROCESS, ("overhead",)),
+    (re.compile(rf"{SIZE} for CUDAGraph memory"), "CUDA graphs", Counter.PROCESS, ("overhead",)),
+    (
+        re.compile(rf"Desired GPU memory utilization is \({NUMBER}, {SIZE}\)"),
+        "allowed",
+        Counter.CAPACITY,
+        (),
+    ),
+    (re.compile(rf"Free memory on device \({NUMBER}/{SIZE}\) on startup"), "device", Counter.CAPACITY, ()),
     (
         re.compile(rf"Graph capturing finished in .{{1,24}} took {SIZE}"),
         "CUDA graphs",

@@ -7,41 +7,26 @@ by how much.  Other set-ups are put to the estimator, not guessed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 
 from memgui.estimator.result import Estimate
 from memgui.planning.ask import Asker
-from memgui.planning.changes import Change, apply, change
+from memgui.planning.changes import apply, change
 from memgui.planning.ladder import length_path
 from memgui.planning.measured.beside import Beside, beside, expected_of
+from memgui.planning.measured.parts import part_reasons
 from memgui.planning.measured.records import COUNTERS, Counter, Figure, Measurement
+from memgui.planning.measured.saying import NEAR, Explanation, change_words, near, sentence
 from memgui.planning.solve import solve
 from memgui.planning.tensors import tensors
 from memgui.planning.ways.rules import Means, Proposal, choices, no_dropout
-from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, get
 from memgui.spec.fields import BY_PATH
-
-NEAR = Fraction(1, 100)
-"""How near (as a share of the measured figure) counts as the same."""
 
 MOST_SET_UPS = 3
 SEGMENT = 2 * 2**20
 """PyTorch asks the driver for whole steps of this size (bytes); messages print what was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """One possible reason.  ``remains`` is how far (bytes, absolute) the figures are apart with it.
-
-    ``changes``, where there are any, make the scenario that the reason speaks of.
-    """
-
-    said: Said
-    remains: int | None = None
-    changes: tuple[Change, ...] = ()
 
 
 def explain(
@@ -59,7 +44,7 @@ def explain(
     ]
     off = next((row for row in whole if not row.within), None)
     if off is None:
-        return tuple(shown)
+        return (*shown, *part_reasons(measurement, estimate, ask))
     reasons = chain(
         _other_counter(off, estimate),
         _other_unit(off),
@@ -69,21 +54,10 @@ def explain(
     )
     better = [one for one in reasons if one.remains is None or one.remains * 2 <= abs(off.gap)]
     better.sort(key=lambda one: one.remains or 0)
-    return (*shown, *better, *_beyond_the_range(off))
+    return (*shown, *better, *_beyond_the_range(off), *part_reasons(measurement, estimate, ask))
 
 
 _EXPLAINED = (Counter.ALLOCATED, Counter.REQUESTED, Counter.RESERVED, Counter.PROCESS)
-
-
-def _said(template: str, words: dict[str, str | tuple[str, str]] | None = None, **numbers: int) -> Said:
-    """``numbers`` that end in ``_count`` are counts, all others sizes."""
-    counts = {name: number for name, number in numbers.items() if name.endswith("_count")}
-    sizes = {name: number for name, number in numbers.items() if name not in counts}
-    return Said(template, sizes=sizes, counts=counts, words=words or {}, context="measured")
-
-
-def _near(size: int, row: Beside) -> bool:
-    return abs(row.figure.bytes - size) <= max(row.tolerance, int(row.figure.bytes * NEAR))
 
 
 # -- what the log shows -----------------------------------------------------------------------------
@@ -101,7 +75,7 @@ def _failed_request(measurement: Measurement, estimate: Estimate) -> Iterator[Ex
     allocated = _figure(measurement, Counter.ALLOCATED)
     if allocated is not None:
         yield Explanation(
-            _said(
+            sentence(
                 QT_TRANSLATE_NOOP(
                     "measured",
                     "It failed on a request of {wanted} with {allocated} allocated, so it needs {least} "
@@ -122,7 +96,7 @@ def _failed_request(measurement: Measurement, estimate: Estimate) -> Iterator[Ex
             "shape": " × ".join((*map(str, entry.shape), str(entry.width))),
         }
         yield Explanation(
-            _said(
+            sentence(
                 QT_TRANSLATE_NOOP("measured", "{wanted} is what one {tensor} takes: {shape} bytes."),
                 words,
                 wanted=entry.bytes,
@@ -134,7 +108,9 @@ def _other_processes(measurement: Measurement) -> Iterator[Explanation]:
     others = _figure(measurement, Counter.OTHERS)
     if others is not None:
         yield Explanation(
-            _said(QT_TRANSLATE_NOOP("measured", "Other processes held {size} of the GPU."), size=others.bytes)
+            sentence(
+                QT_TRANSLATE_NOOP("measured", "Other processes held {size} of the GPU."), size=others.bytes
+            )
         )
 
 
@@ -149,7 +125,7 @@ def _outside_pytorch(rows: list[Beside]) -> Iterator[Explanation]:
     if found is not None and found[0].figure.bytes >= found[1].figure.bytes:
         process, reserved = found
         yield Explanation(
-            _said(
+            sentence(
                 QT_TRANSLATE_NOOP(
                     "measured",
                     "Outside PyTorch lie {size} (CUDA context, libraries); the estimate takes {expected}.",
@@ -169,7 +145,7 @@ def _fragmentation(rows: list[Beside]) -> Iterator[Explanation]:
     expected = reserved.expected - allocated.expected
     if size > expected + reserved.tolerance + allocated.tolerance:
         yield Explanation(
-            _said(
+            sentence(
                 QT_TRANSLATE_NOOP(
                     "measured",
                     "PyTorch reserved {size} more than it allocated, where {expected} is usual: the memory "
@@ -189,10 +165,10 @@ def _other_counter(row: Beside, estimate: Estimate) -> Iterator[Explanation]:
         if counter is row.figure.counter:
             continue
         expected = expected_of(counter, estimate)
-        if _near(expected, row):
+        if near(expected, row):
             words: dict[str, str | tuple[str, str]] = {"counter": ("measured", COUNTERS[counter])}
             yield Explanation(
-                _said(
+                sentence(
                     QT_TRANSLATE_NOOP(
                         "measured", "Perhaps another counter was read: of “{counter}” {expected} is expected."
                     ),
@@ -211,7 +187,7 @@ def _other_unit(row: Beside) -> Iterator[Explanation]:
             other = int(row.figure.bytes * factor)
             if abs(other - row.expected) <= other * NEAR:
                 yield Explanation(
-                    _said(
+                    sentence(
                         QT_TRANSLATE_NOOP(
                             "measured",
                             "Perhaps GiB and GB were mixed up: read the other way it is {size}, and "
@@ -231,9 +207,9 @@ def _first_step(row: Beside, estimate: Estimate) -> Iterator[Explanation]:
     if not first:
         return
     expected = row.expected - (estimate.peak_bytes - max(first))
-    if _near(expected, row):
+    if near(expected, row):
         yield Explanation(
-            _said(
+            sentence(
                 QT_TRANSLATE_NOOP(
                     "measured",
                     "Perhaps it was read in the first step, before the optimizer keeps anything: {expected} "
@@ -254,34 +230,21 @@ def _other_set_ups(row: Beside, estimate: Estimate, ask: Asker) -> Iterator[Expl
         other = ask(apply(scenario, proposal.changes)).estimate
         if other is not None:
             expected = expected_of(row.figure.counter, other)
-            if _near(expected, row):
+            if near(expected, row):
                 found.append((abs(row.figure.bytes - expected), proposal, expected))
     found.sort(key=lambda one: one[0])
     for remains, proposal, expected in found[:MOST_SET_UPS]:
-        one = proposal.changes[0]
-        words: dict[str, str | tuple[str, str]] = {
-            "field": ("fields", BY_PATH[one.path].label),
-            "value": _value(one),
-        }
         yield Explanation(
-            _said(
+            sentence(
                 QT_TRANSLATE_NOOP(
                     "measured", "Perhaps the run had “{field}: {value}”: then {expected} is expected."
                 ),
-                words,
+                change_words(proposal.changes[0]),
                 expected=expected,
             ),
             remains,
             proposal.changes,
         )
-
-
-def _value(one: Change) -> str | tuple[str, str]:
-    if isinstance(one.new, bool):
-        on, off = QT_TRANSLATE_NOOP("fields", "on"), QT_TRANSLATE_NOOP("fields", "off")
-        return ("fields", on if one.new else off)
-    choice = BY_PATH[one.path].choice(one.new)
-    return str(one.new) if choice is None else ("fields", choice.label)
 
 
 def _shorter(row: Beside, estimate: Estimate, ask: Asker) -> Iterator[Explanation]:
@@ -300,9 +263,9 @@ def _shorter(row: Beside, estimate: Estimate, ask: Asker) -> Iterator[Explanatio
     ):
         return
     expected = expected_of(counter, solution.estimate)
-    if _near(expected, row):
+    if near(expected, row):
         yield Explanation(
-            _said(
+            sentence(
                 QT_TRANSLATE_NOOP(
                     "measured",
                     "Perhaps the sequences were shorter than stated: with {tokens_count} tokens {expected} "
@@ -320,7 +283,7 @@ def _beyond_the_range(row: Beside) -> Iterator[Explanation]:
     over = row.figure.bytes - row.high
     if row.figure.counter is Counter.PROCESS and over > 0:
         yield Explanation(
-            _said(
+            sentence(
                 QT_TRANSLATE_NOOP(
                     "measured",
                     "Other libraries in the process, or another process on the GPU, may hold the {size} "

@@ -1,0 +1,147 @@
+"""What could explain the parts that an engine's log names: other set-ups, put to the estimator one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from memgui.estimator.result import Estimate
+from memgui.planning.ask import Asker
+from memgui.planning.changes import Change, apply, change
+from memgui.planning.ladder import length_path
+from memgui.planning.measured.beside import Beside, beside
+from memgui.planning.measured.records import Measurement
+from memgui.planning.measured.saying import Explanation, change_words, near, sentence
+from memgui.planning.solve import solve
+from memgui.planning.ways.rules import Means, choices
+from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
+from memgui.spec.fields import BY_PATH
+
+MOST_OF_A_PART = 2
+"""More set-ups than this are not named for one part."""
+POOL = "kv_pool_bytes"
+_SHARES = ("inference.gpu_memory_utilization", "inference.mem_fraction_static")
+_USUAL_SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.88, 0.9, 0.92, 0.95, 0.97, 0.98)
+_BATCHES = ("inference.n_ubatch", "inference.max_num_batched_tokens", "inference.max_num_seqs")
+
+Changes = tuple[Change, ...]
+
+
+def part_reasons(measurement: Measurement, estimate: Estimate, ask: Asker) -> Iterator[Explanation]:
+    """Single changes with which a part that is off comes out as measured, and no other gets worse by it."""
+    rows = [row for row in beside(measurement, estimate) if row.figure.components]
+    off = [row for row in rows if not row.within]
+    if not off:
+        return
+    before = sum(abs(row.gap) for row in rows)
+    found: list[tuple[int, Beside, Beside, Changes]] = []
+    for changes in _candidates(measurement, off, estimate, ask):
+        other = ask(apply(estimate.scenario, changes)).estimate
+        if other is None:
+            continue
+        now = {row.figure.part: row for row in beside(measurement, other)}
+        after = [now[row.figure.part] for row in rows if row.figure.part in now]
+        remains = sum(abs(row.gap) for row in after)
+        if len(after) == len(rows) and remains < before:
+            found += [
+                (remains, row, now[row.figure.part], changes)
+                for row in off
+                if _explains(now[row.figure.part], row)
+            ]
+    found.sort(key=lambda one: one[0])
+    for row in off:
+        of_it = [one for one in found if one[1] is row][:MOST_OF_A_PART]
+        yield from (_perhaps(estimate.scenario, changes, at, remains) for remains, _, at, changes in of_it)
+        if not of_it and row.figure.extra == POOL:
+            yield Explanation(_POOL_IS_THE_REST)
+
+
+def _explains(now: Beside, row: Beside) -> bool:
+    """Whether ``row`` comes out as measured: near it, and of a pool, which bears all that is off, nearly."""
+    if abs(now.gap) * 2 > abs(row.gap):
+        return False
+    return near(now.expected, row) or (row.figure.extra == POOL and abs(now.gap) * 5 <= abs(row.gap))
+
+
+_POOL_IS_THE_REST = sentence(
+    QT_TRANSLATE_NOOP(
+        "measured",
+        "The cache pool is what the program leaves of its budget: it differs by what the other parts differ.",
+    )
+)
+
+
+def _perhaps(scenario: Scenario, changes: Changes, row: Beside, remains: int) -> Explanation:
+    one = changes[0]
+    part: dict[str, str | tuple[str, str]] = {"part": row.figure.part}
+    if one.path == length_path(scenario):
+        said = sentence(
+            QT_TRANSLATE_NOOP(
+                "measured",
+                "Perhaps its context had {tokens_count} tokens: then “{part}” should take {expected}.",
+            ),
+            part,
+            expected=row.expected,
+            tokens_count=int(one.new) + scenario.inference.generated_tokens,
+        )
+    else:
+        said = sentence(
+            QT_TRANSLATE_NOOP(
+                "measured",
+                "Perhaps the run had “{field}: {value}”: then “{part}” should take {expected}.",
+            ),
+            part | change_words(one),
+            expected=row.expected,
+        )
+    return Explanation(said, remains, changes)
+
+
+def _candidates(
+    measurement: Measurement, off: list[Beside], estimate: Estimate, ask: Asker
+) -> Iterable[Changes]:
+    scenario = estimate.scenario
+    return chain(
+        (proposal.changes for proposal in choices(scenario, Means(ask))),
+        _other_batches(scenario),
+        _other_shares(scenario) if any(row.figure.extra for row in off) else (),
+        _other_lengths(measurement, off, scenario, ask),
+    )
+
+
+def _other_batches(scenario: Scenario) -> Iterator[Changes]:
+    """Half and twice, a quarter and four times as much at once, and the like."""
+    for path in _BATCHES:
+        field = BY_PATH[path]
+        present = get(scenario, path)
+        if present and field.applies(scenario):
+            for power in (-3, -2, -1, 1, 2, 3):
+                other = present << power if power > 0 else present >> -power
+                if other and (field.maximum is None or other <= field.maximum):
+                    yield (change(scenario, path, other),)
+
+
+def _other_shares(scenario: Scenario) -> Iterator[Changes]:
+    for path in _SHARES:
+        if BY_PATH[path].applies(scenario):
+            for share in _USUAL_SHARES:
+                if share != get(scenario, path):
+                    yield (change(scenario, path, share),)
+
+
+def _other_lengths(
+    measurement: Measurement, off: list[Beside], scenario: Scenario, ask: Asker
+) -> Iterator[Changes]:
+    """The length that the log states, else the one with which the cache is as large as measured."""
+    path = length_path(scenario)
+    row = next((row for row in off if row.figure.components == ("kv_cache",)), None)
+    if row is None or row.figure.extra or scenario.task == "training":
+        return
+    stated = measurement.facts.get("n_ctx", 0) // scenario.inference.batch_size
+    length: int | None = stated - scenario.inference.generated_tokens
+    if not stated:
+        most = row.figure.bytes + row.tolerance
+        length = solve(
+            scenario, path, ask, lambda one: one.component("kv_cache").bytes <= most, beyond=0
+        ).largest
+    if length is not None and length > 0 and length != get(scenario, path):
+        yield (change(scenario, path, length),)
