@@ -12,6 +12,9 @@ from memgui.planning.words import Said
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 
+FEW = 20
+"""Activations of less than this part of the peak have mostly been used up by then."""
+
 
 def concept(estimate: Estimate, key: str) -> tuple[Said, ...]:
     """The sentences of a component; of the whole where ``key`` is empty."""
@@ -255,6 +258,22 @@ def _activations(estimate: Estimate) -> tuple[Said, ...]:
                 counts={"layers": scenario.model.num_hidden_layers},
             )
         )
+    if size * FEW < estimate.peak_bytes:  # else it is known without a look at every moment
+        fullest = max(estimate.timeline, key=lambda moment: moment.components["activations"])
+        most = fullest.components["activations"]
+        if most > 2 * size:
+            size = most
+            said.append(
+                Said(
+                    QT_TRANSLATE_NOOP(
+                        "why",
+                        "By the moment of the peak the way back has used most of it up; at most, "
+                        "{most} are kept ({moment}).",
+                    ),
+                    sizes={"most": most},
+                    messages={"moment": fullest.label},
+                )
+            )
     said.append(
         Said(
             QT_TRANSLATE_NOOP(

@@ -208,3 +208,16 @@ def test_a_device_that_holds_a_part_of_the_weights_says_so() -> None:
         said = explain(estimate(replace(serving, path, 2)), ("weights",))
         assert said is not None
         assert "One device's part" in as_text(said, English())
+
+
+def test_activations_that_are_used_up_say_when_they_were_there() -> None:
+    answer = estimate(replace(TRAINING, "training.activation_checkpointing", "full"))
+    fullest = max(answer.timeline, key=lambda moment: moment.components["activations"])
+    most = fullest.components["activations"]
+    assert most > 2 * answer.component("activations").bytes
+    text = " ".join(said.text(WORDS) for said in concept(answer, "activations"))
+    assert f"{WORDS.size(most)} are kept ({fullest.label.text})" in text
+    tokens = TRAINING.training.micro_batch_size * TRAINING.training.sequence_length
+    assert WORDS.size(most // tokens) in text
+    plain = " ".join(said.text(WORDS) for said in concept(estimate(TRAINING), "activations"))
+    assert "used most of it up" not in plain
