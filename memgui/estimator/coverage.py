@@ -35,7 +35,10 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 
 
 _SHAPES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
-    "decoder": {"head": ("causal",), "position_embedding": ("rope", "learned", "alibi", "none")},
+    "decoder": {
+        "head": ("causal",),
+        "position_embedding": ("rope", "learned", "sinusoidal_buffer", "alibi", "none"),
+    },
     "encoder": {
         "head": tuple(HEADS),
         "position_embedding": ("rope", "learned", "disentangled", "none"),

@@ -179,6 +179,9 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     is_decoder: bool = True
     pooler: bool = False
     type_vocab_size: int = 0
+    segments_given: bool = False
+    spatial_positions: int = 0
+    head_embedding_size: int = 0
     num_hidden_groups: int = 0
     position_buckets: int = 0
     image_size: int = 0

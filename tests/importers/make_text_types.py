@@ -30,6 +30,16 @@ def parameters(class_name: str, model_type: str) -> int | None:
     return int(sum(parameter.numel() for parameter in model.parameters()))
 
 
+def text_type(model_type: str) -> str | None:
+    """The ``model_type`` of the language model within a model of several senses, by its class's defaults."""
+    auto = import_module("transformers.models.auto.configuration_auto")
+    try:
+        inner = getattr(auto.CONFIG_MAPPING[model_type](), "text_config", None)
+    except Exception:  # classes without defaults
+        return None
+    return getattr(inner, "model_type", None)
+
+
 def main() -> None:
     auto = import_module("transformers.models.auto.modeling_auto")
     types: dict[str, Any] = {}
@@ -39,6 +49,8 @@ def main() -> None:
             class_name = named if isinstance(named, str) else named[0]
             if model_type not in types:
                 types[model_type] = {"head": head, "parameters": parameters(class_name, model_type)}
+                if text := text_type(model_type):
+                    types[model_type]["text"] = text
     found = {"source": f"Transformers {version('transformers')}", "types": dict(sorted(types.items()))}
     TARGET.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     print(f"{len(types)} text model types")

@@ -45,8 +45,10 @@ def count(m: ModelSpec) -> dict[str, int]:
 
 
 def _norm(m: ModelSpec, width: int) -> int:
-    if m.norm == "plain_layer_norm":
+    if m.norm in ("plain_layer_norm", "plain_rms_norm"):
         return 0
+    if m.norm == "deberta_layer_norm":
+        return 2 * width
     return width * (2 if m.norm == "layer_norm" and m.norm_bias else 1)
 
 
@@ -61,7 +63,10 @@ def _inputs(m: ModelSpec, parts: Parts) -> None:
         parts["position_embedding"] += (m.max_position_embeddings + m.position_offset) * at
     if m.position_embedding == "disentangled":
         parts["position_embedding"] += 2 * m.position_buckets * h
-        parts["norm"] += _norm(m, h)
+        parts["norm"] += 0 if m.fused_qkv else _norm(m, h)
+    if m.rotary_style == "pairs_of_table":
+        parts["position_embedding"] += m.max_position_embeddings * m.head_dim
+    parts["position_embedding"] += 4 * m.spatial_positions * h
     if m.relative_attention_num_buckets and not m.num_encoder_layers:
         parts["position_embedding"] += m.relative_attention_num_buckets * m.num_attention_heads
     if m.hidden_size_per_layer_input:
@@ -136,10 +141,14 @@ def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int, borrowed: bo
         parts["attention"] += m.kv_lora_rank * heads * (m.qk_nope_head_dim + m.v_head_dim)
         parts["qk_norm"] += m.kv_lora_rank
         return
+    if m.position_embedding == "disentangled" and m.fused_qkv:  # DeBERTa's first: biases, and distances' own
+        parts["attention"] += 6 * h * q + 4 * q
+        return
     keys = k * (1 if m.keys_are_values else 2)
     parts["attention"] += h * (q * (2 if m.attention_output_gate else 1) + keys) + q * h
     parts["attention"] += (q + k + k * m.key_bias) * m.attention_bias + h * m.attention_output_bias
     parts["attention"] += heads * m.attention_sinks
+    parts["norm"] += q * m.inner_norms
     each, whole = 2 * m.head_dim, q + k
     weights = {"head": each, "head_rotated": each, "full": whole, "per_head": whole}.get(m.qk_norm, 0)
     parts["qk_norm"] += weights * (2 if m.qk_norm_bias else 1)
@@ -152,6 +161,7 @@ def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
         parts["router"] += m.hidden_size + m.num_experts
     elif kind == "dense":
         parts["mlp"] += _mlp(m, m.intermediate_size) + 2 * (m.hidden_act == "xielu")
+        parts["norm"] += m.intermediate_size * m.inner_norms
     elif kind == "sparse":
         latent = m.moe_latent_size
         parts["experts"] += m.num_experts * _mlp(m, m.moe_intermediate_size, latent, m.expert_bias)
@@ -196,7 +206,7 @@ def _encoder(m: ModelSpec, parts: Parts) -> None:
 
 
 def _head(m: ModelSpec, parts: Parts) -> None:
-    h, width = m.hidden_size, m.embedding_size or m.hidden_size
+    h, width = m.hidden_size, m.head_embedding_size or m.embedding_size or m.hidden_size
     own = 0 if m.tie_word_embeddings else m.vocab_size * width
     if m.head == "masked" and not m.head_transform:
         parts["lm_head"] += 0 if m.tie_word_embeddings else m.vocab_size * m.hidden_size

@@ -36,8 +36,8 @@ def distances(t: Tape, c: Context, x: Tensor) -> Tensor:
     table = t.parameter(
         "rel_embeddings.weight", (_rows(c), "h"), o.width, o.base_trained, part="position_embedding"
     )
-    meanings = norm(t, c, table, "encoder.LayerNorm")
-    t.hand_out(pairs, offsets, meanings)
+    meanings = table if c.model.fused_qkv else norm(t, c, table, "encoder.LayerNorm")
+    t.hand_out(pairs, offsets, *(() if meanings is table else (meanings,)))
     c.masks["full"] = pairs
     c.handed.append(pairs)
     c.distances = offsets, meanings

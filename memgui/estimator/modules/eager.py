@@ -102,10 +102,23 @@ def _chosen(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
     return _added(t, c, out, mask)
 
 
+def _floored(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
+    """XGLM: the mask is added, and what is less than the least number raised to it."""
+    scores = _added(t, c, scores, mask)
+    least = t.tensor("least number", (), FP32)
+    t.run("full", (), (least,), (), ())
+    out = t.tensor("scores", scores.dims, scores.width, scores.grad)
+    extra = (scores.coefficient, scores.monomial)
+    t.record("maximum", (scores, least), out, (scores, least), ((scores, NEW),), None, extra)
+    t.use(least)
+    return out
+
+
 MASKINGS: dict[str, Callable[[Tape, Context, Tensor, Tensor | None], Tensor]] = {
     "added": _added,
     "filled": _filled,
     "buffered": _chosen,
+    "floored": _floored,
 }
 """How scores are masked, by ``score_masking``."""
 

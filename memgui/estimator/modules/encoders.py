@@ -11,7 +11,7 @@ from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import reaches
-from memgui.estimator.modules.rotary import tables
+from memgui.estimator.modules.rotary import ROTATIONS, tables
 from memgui.estimator.tape import NEW, PARAMETER, PROMOTED, Dims, Parameter, Tape, Tensor
 
 INT64 = 8
@@ -43,13 +43,14 @@ def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
         return distances(t, c, x)
     x = op.dropout(t, x, o.embedding_dropout)
     t.hold(x)
+    width = x.width
     if m.relative_attention_num_buckets:
         bias_of_distances(t, c)
     if m.embedding_size:
         t.part = "embedding_projection"
         x = projection(t, c, x, "embedding.projection", "embedded tokens", ("h",), ("e",), bias=True, cut="")
         t.part = "embedding"
-    hidden_tokens(t, c, x.width)
+    hidden_tokens(t, c, width)
     if m.position_embedding == "rope":
         # EuroBERT and Nomic hand positions to their layers, as Llama does
         tables(t, c, x.width, given=not m.head_transform or m.head_transform_bias)
@@ -63,9 +64,12 @@ def hidden_tokens(t: Tape, c: Context, width: int) -> None:
         c.given(t, "attention mask", c.rows, INT64)
     eager = o.attention == "eager"
     for name, reach in reaches(c.model).items():
-        if o.masked or (o.windowed and reach.limited):
-            rows = "b" if eager or o.masked else 1
-            mask = t.tensor("mask", (rows, c.queries, c.keys), width if eager else 1)
+        if o.masked or c.model.explicit_mask or (o.windowed and reach.limited):
+            rows = "b" if eager or o.masked or c.model.explicit_mask else 1
+            dims: Dims = (rows, c.queries, c.keys)
+            if c.model.spatial_positions:  # LayoutLM adds one row for all queries
+                dims, eager = ("b", c.keys), True
+            mask = t.tensor("mask", dims, width if eager else 1)
             t.run("mask", (), (mask,), (), ())
             t.hand_out(mask)
             c.masks[name] = mask
@@ -82,20 +86,61 @@ def _segments_and_positions(t: Tape, c: Context, x: Tensor, narrow: Dims) -> Ten
         t.run("cumsum", (), (positions,), (), ())
     else:
         positions = t.tensor("position ids", rows, INT64, origin=PARAMETER)  # a slice of the buffer
+    if m.spatial_positions:
+        return _in_boxes(t, c, x, positions, narrow)
     table = t.parameter(
         "position_embeddings.weight", ("P", *narrow), o.width, o.base_trained, part="position_embedding"
     )
-    if m.type_vocab_size:
+    if m.type_vocab_size and m.segments_given:
+        x = _segments(t, c, x, narrow, c.rows)
+    elif m.type_vocab_size:
+        t.buffer("token type ids", ("P",), INT64)
         x = _segments(t, c, x, narrow, rows)
     where = op.embedding(t, positions, table, "embedded positions", (*rows, *narrow))
     return op.add(t, x, where, "embedded") if counted else op.add_broadcast(t, x, where, "embedded")
 
 
+def _in_boxes(t: Tape, c: Context, x: Tensor, positions: Tensor, narrow: Dims) -> Tensor:
+    """LayoutLM: each token has a box on the page, whose corners and sides are looked up as its number is."""
+    m, o = c.model, c.options
+    boxes = t.tensor("boxes", (*c.rows, 4), INT64)
+    t.run("zeros", (), (boxes,), (), ())
+    types = t.tensor("token type ids", c.rows, INT64)
+    t.run("zeros", (), (types,), (), ())
+    found: list[Tensor] = []
+
+    def look_up(name: str, rows: int | str, at: Tensor, part: str = "position_embedding") -> Parameter:
+        dims: Dims = (rows, *narrow)
+        table = t.parameter(f"{name}_embeddings.weight", dims, o.width, o.base_trained, part=part)
+        found.append(op.embedding(t, at, table, "embedded positions", (*at.dims, *narrow)))
+        return table
+
+    look_up("position", "P", positions)
+    corner = [t.view(boxes, "corner", c.rows) for _ in range(4)]
+    tables = [look_up(f"{axis}_position", m.spatial_positions, corner[i]) for i, axis in enumerate("xy")]
+    t.use_again(tables)
+    for i in (2, 3):
+        look_up("corner", m.spatial_positions, corner[i])
+    for axis in "hw":
+        side = t.tensor("sides of boxes", c.rows, INT64)
+        t.run("sub", (boxes,), (side,), (), ())
+        look_up(f"{axis}_position", m.spatial_positions, side)
+    look_up("token_type", m.type_vocab_size, types, "token_type_embedding")
+    y = op.add_broadcast(t, x, found[0], "embedded")
+    for one in found[1:]:
+        y = op.add(t, y, one, "embedded")
+    t.use(boxes, types, *found)
+    return y
+
+
 def _rotated_later(t: Tape, c: Context, ids: Tensor, x: Tensor, narrow: Dims) -> Tensor:
     """Tokens whose places the layers tell by rotation; numbers of them are a buffer all the same."""
     m = c.model
+    if m.type_vocab_size and ROTATIONS[m.rotary_style].table:
+        return _segments(t, c, x, narrow, c.rows)
     if m.type_vocab_size:
         t.buffer("position ids", ("P",), INT64)
+        t.buffer("token type ids", ("P",), INT64)
         return _segments(t, c, x, narrow, c.rows)
     if m.embedding_scaling == "unmasked":
         t.buffer("position ids", ("P",), INT64)
@@ -106,7 +151,6 @@ def _rotated_later(t: Tape, c: Context, ids: Tensor, x: Tensor, narrow: Dims) ->
 def _segments(t: Tape, c: Context, x: Tensor, narrow: Dims, rows: Dims) -> Tensor:
     """An embedding of each token's segment added; whose ids are zeros where none are given."""
     m, o = c.model, c.options
-    t.buffer("token type ids", ("P",), INT64)
     types = t.tensor("token type ids", rows, INT64)
     t.run("gather", (), (types,), (), ())
     segments = t.parameter(
@@ -162,7 +206,8 @@ def encoder_tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         x = norm(t, c, x, "layernorm")
     t.part = t.module = "lm_head"
     if c.model.pooler:
-        _pooler(t, c, x)
+        with c.trained(c.model.head == "base"):  # else nothing comes of what it gives
+            _pooler(t, c, x)
     y = HEADS[c.model.head](t, c, x)
     t.use(x)
     return y
@@ -186,14 +231,17 @@ def masked_head(t: Tape, c: Context, x: Tensor) -> Tensor:
     """A linear layer, activation and norm (where the head has them), then the table and a bias."""
     m, o = c.model, c.options
     narrow: Dims = ("e",) if m.embedding_size else ("h",)
+    if m.head_embedding_size:
+        narrow = (m.head_embedding_size,)
     y = x
     if m.head_transform:
         bias = m.mlp_bias or m.head_transform_bias
         y = projection(t, c, x, "head.transform", "transformed", narrow, ("h",), bias=bias)
         y = ACTIVATIONS[m.hidden_act](t, y)
-        y = norm(t, c, y, "transform.LayerNorm", part="lm_head")
+        kind = "layer_norm" if m.norm == "deberta_layer_norm" else ""
+        y = norm(t, c, y, "transform.LayerNorm", part="lm_head", kind=kind)
     assert c.table is not None
-    w = c.table if m.tie_word_embeddings else head_weight(t, c, "decoder.weight", c.table.dims)
+    w = c.table if m.tie_word_embeddings else head_weight(t, c, "decoder.weight", ("V", *narrow))
     shift = None
     if m.lm_head_bias:
         shift = t.parameter("decoder.bias", ("V",), o.width, w.grad, "vocabulary")

@@ -36,6 +36,8 @@ def stem(t: Tape, c: Context) -> Tensor:
         t.hold(x)  # the model's code refers to its embeddings until all layers are done
     if m.position_embedding == "learned":
         x = _positions(t, c, x)
+    elif m.position_embedding == "sinusoidal_buffer":
+        x = _fixed_positions(t, c, x)
     elif m.embedding_size:
         x = _project_in(t, c, x)
     if m.embedding_norm:
@@ -68,6 +70,17 @@ def _project_in(t: Tape, c: Context, x: Tensor) -> Tensor:
     y = projection(t, c, x, "project_in", "embedded tokens", ("h",), ("e",), cut="")
     t.part = "embedding"
     return y
+
+
+def _fixed_positions(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """XGLM: rows of a buffer, the same for every sequence."""
+    t.buffer("embed_positions", ("P", "h"), c.options.width)
+    positions = t.tensor("position ids", (c.queries,), INT64)
+    t.run("arange", (), (positions,), (), ())
+    t.hold(positions)
+    where = t.tensor("embedded positions", (c.queries, "h"), x.width)
+    t.run("index_select", (positions,), (where,), (), ())
+    return op.add_broadcast(t, x, where, "embedded")
 
 
 def _positions(t: Tape, c: Context, x: Tensor) -> Tensor:

@@ -30,6 +30,10 @@ def attending(mixer: str) -> Module:
     reach = REACHES[mixer]
 
     def write(t: Tape, c: Context, x: Tensor) -> Tensor:
+        if c.distances is not None and c.model.fused_qkv:
+            from memgui.estimator.modules.deberta import first_disentangled_attention
+
+            return first_disentangled_attention(t, c, x)
         if c.distances is not None:
             from memgui.estimator.modules.disentangled import disentangled_attention
 

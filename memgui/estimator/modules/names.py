@@ -115,6 +115,12 @@ NAMES: dict[str, dict[str, str]] = {
         "attention.k": "key_proj",
         "attention.v": "value_proj",
     },
+    "deberta": {
+        **BERT,
+        "attention.qkv": "in_proj",
+        "attention.pos_k": "pos_proj",
+        "attention.pos_q": "pos_q_proj",
+    },
     "electra": {**BERT, "embedding.projection": "embeddings_project"},
     "albert": {
         **BERT,
@@ -152,6 +158,7 @@ NAMES: dict[str, dict[str, str]] = {
     "lfm2_moe": LFM2,
     "mpt": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "dbrx": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
+    "xglm": BART,
     "opt": {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"},
     "phi": {**LLAMA, "attention.o": "dense", "mlp.up": "fc1", "mlp.down": "fc2"},
     "starcoder2": {**LLAMA, "embedding.dropout": "model", "mlp.up": "c_fc", "mlp.down": "c_proj"},

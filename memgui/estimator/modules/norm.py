@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memgui.estimator import operators as op
 from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
-from memgui.estimator.tape import Dims, Tape, Tensor
+from memgui.estimator.tape import NEW, Dims, Tape, Tensor
 
 FP32 = 4
 
@@ -196,6 +196,27 @@ def cohere_layer_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, b
     return out
 
 
+def deberta_layer_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """LayerNorm written out: ``weight * ((x32 - mean) / sqrt(variance + eps)).to(dtype) + bias``."""
+    o = c.options
+    w, shift = (
+        t.parameter(f"{name}.{one}", shape.weight, o.width, o.base_trained) for one in ("weight", "bias")
+    )
+    x32 = op.cast(t, x, FP32)
+    mean = op.mean(t, x32, shape.rows)
+    variance = op.mean(t, op.power(t, op.sub(t, x32, mean, "centred")), mean.dims)
+    centred = op.sub(t, x32, mean, "centred")
+    deviation = op.pointwise(t, "sqrt", op.shift(t, variance), "deviation", saves="output")
+    y32 = t.tensor("normalised", x.dims, FP32, centred.grad)
+    size = (2 * y32.coefficient, y32.monomial)  # the divisor's gradient takes one quotient after the other
+    t.record(
+        "div", (centred, deviation), y32, (centred, deviation), ((centred, NEW), (deviation, NEW)), None, size
+    )
+    y = op.cast(t, y32, x.width)
+    t.use(mean, variance, y32)
+    return op.add_broadcast(t, op.mul(t, y, w, "norm output", x.dims), shift, "norm output")
+
+
 def liger_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """Liger's, whose backward writes over the gradient it is given, but not between two norms."""
     return fused.rms_norm(t, c, x, name, shape.weight, in_place=c.model.norm_placement == "pre")
@@ -216,6 +237,7 @@ NORMS: dict[str, Write] = {
     "layer_norm": layer_norm,
     "plain_layer_norm": plain_layer_norm,
     "cohere_layer_norm": cohere_layer_norm,
+    "deberta_layer_norm": deberta_layer_norm,
 }
 WITHOUT_WEIGHT = {"gemma4_rms_norm": "plain_gemma4_rms_norm"}
 """The norm without a weight that goes with each."""

@@ -24,7 +24,8 @@ class Rotation(NamedTuple):
 
     ``exact``: the tables are in fp32 whatever the model is in; ``single``: there is one, of complex
     numbers; ``written_out``: each layer makes wider tables of them first; ``looked_up``: they are rows
-    of a buffer for every position there may be; ``once``: frequencies are kept once, not beside a copy.
+    of a buffer for every position there may be, or of a ``table`` among the weights; ``once``: frequencies
+    are kept once, not beside a copy.
     """
 
     turn: Turn
@@ -33,6 +34,7 @@ class Rotation(NamedTuple):
     single: bool = False
     written_out: bool = False
     looked_up: bool = False
+    table: bool = False
     once: bool = False
 
 
@@ -85,8 +87,13 @@ def positions(t: Tape, c: Context, *, given: bool = True) -> Tensor:
 
 def _looked_up(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int) -> Tables:
     """GPT-J: sines and cosines lie side by side."""
-    t.buffer("embed_positions", ("P", "p"), FP32)
-    rows = t.tensor("rotary sin and cos", (c.queries, "p"), FP32)
+    if rotation.table:
+        own = c.options.width
+        t.parameter("embed_positions.weight", ("P", "p"), own, False, part="position_embedding")
+    else:
+        own = FP32
+        t.buffer("embed_positions", ("P", "p"), own)
+    rows = t.tensor("rotary sin and cos", (c.queries, "p"), own)
     t.run("index", (positions,), (rows,), (), ())
     rows = op.cast(t, rows, width)
     half: Dims = (c.queries, "p2")
@@ -245,6 +252,7 @@ ROTATIONS = {
     "pairs_upcast": Rotation(_pairs_upcast, exact=True, written_out=True),
     "pairs_part": Rotation(_part, written_out=True),
     "pairs_part_by_token": Rotation(_part_by_token, looked_up=True),
+    "pairs_of_table": Rotation(_half, written_out=True, looked_up=True, table=True),
     "pairs_fp32": Rotation(_pairs_in_fp32),
     "quarters": Rotation(_quarters, "p2"),
     "pairs_quarters": Rotation(_quarters_of_pairs),

@@ -7,6 +7,8 @@ from memgui.importers.families.encoder import bert, roberta
 from memgui.importers.families.registry import Fields, family
 
 ROTATED: Fields = {"position_embedding": "rope", "pooler": False, "loss_in_fp32": False}
+ALWAYS_MASKED: Fields = {"sdpa": False, "explicit_mask": True}
+"""Older code: eager attention, and a mask that hides nothing where none is given."""
 
 
 @family("nomic_bert")
@@ -27,6 +29,37 @@ def gte(c: Config) -> Fields:
 def jina(c: Config) -> Fields:
     """XLM-RoBERTa with rotary positions."""
     return {**bert(c), **ROTATED}
+
+
+@family("roformer")
+def roformer(c: Config) -> Fields:
+    """BERT with rotary positions, looked up in a table that is not trained."""
+    return {**bert(c), **ROTATED, "rotary_style": "pairs_of_table", **ALWAYS_MASKED}
+
+
+@family("layoutlm")
+def layoutlm(c: Config) -> Fields:
+    """BERT whose tokens also have a place on the page."""
+    places = c.count("max_2d_position_embeddings")
+    fields = {**bert(c), "spatial_positions": places, "explicit_mask": True}
+    return {**fields, "pooler": True, "softmax_in_fp32": True}
+
+
+WIDE_HEAD = 1664
+"""RemBERT's head, where the file does not say its width, in Transformers' class."""
+
+
+@family("rembert")
+def rembert(c: Config) -> Fields:
+    """BERT with a narrow embedding and a wide head."""
+    return {
+        **bert(c.with_default("embedding_size", c.count("input_embedding_size"))),
+        "embedding_size": c.count("input_embedding_size"),
+        "head_embedding_size": c.count("output_embedding_size", default=WIDE_HEAD),
+        "segments_given": True,
+        **ALWAYS_MASKED,
+        "tie_word_embeddings": False,
+    }
 
 
 @family("mpnet")

@@ -125,6 +125,22 @@ def albert(c: Config) -> Fields:
     }
 
 
+@family("deberta")
+def first_deberta(c: Config) -> Fields:
+    """Disentangled attention with a projection of its own for distances; every distance is one of its own."""
+    fields = bert(c)
+    longest = c.integer_or_none("max_relative_positions") or 0
+    return {
+        **fields,
+        "pooler": False,
+        "sdpa": False,
+        "fused_qkv": True,
+        "norm": "deberta_layer_norm",
+        "position_embedding": "disentangled",
+        "position_buckets": longest if longest > 0 else fields["max_position_embeddings"],
+    }
+
+
 @family("deberta-v2")
 def deberta(c: Config) -> Fields:
     """Disentangled attention: distances in buckets, with an embedding of their own that layers share."""

@@ -33,6 +33,12 @@ UNEQUAL = QT_TRANSLATE_NOOP(
 )
 
 
+ACROSS = QT_TRANSLATE_NOOP(
+    "messages",
+    "{layers} layers attend to a picture; they are counted as they are without one, when they do not run.",
+)
+
+
 def _unequal(c: Config, what: str) -> None:
     c.assume(UNEQUAL, model_type=c.model_type, what=what)
 
@@ -84,17 +90,35 @@ def gemma3n(c: Config) -> Fields:
 
 @family("mllama_text_model")
 def mllama(c: Config) -> Fields:
-    """Llama 3; some layers attend to the picture instead, with norms on heads and two gates."""
+    """Llama 3; some layers attend to a picture alone: without one they do not run, and are weights beside."""
     fields = llama(c)
-    across = len(c.counts("cross_attention_layers"))
-    head, hidden = fields["head_dim"], fields["hidden_size"]
-    _unequal(c, "some attend to an image instead of the text")
+    layers, hidden, inner = fields["num_hidden_layers"], fields["hidden_size"], fields["intermediate_size"]
+    across = {layer for layer in c.counts("cross_attention_layers") if layer < layers}
+    head, many = fields["head_dim"], len(across)
+    q, k = fields["num_attention_heads"] * head, fields["num_key_value_heads"] * head
+    shapes = {
+        "query": (1, (q, hidden)),
+        "keys": (2, (k, hidden)),
+        "output": (1, (hidden, q)),
+        "qk_norm": (2, (head,)),
+        "gates": (2, (1,)),
+        "mlp": (3, (inner, hidden)),
+        "norm": (2, (hidden,)),
+    }
+    if across:
+        c.assume(ACROSS, layers=many)
     return {
         **fields,
+        "logits_in_fp32": True,
+        **mixers(["none" if i in across else "full_attention" for i in range(layers)]),
+        "mlp_layer_types": rhythm(["none" if i in across else "dense" for i in range(layers)]),
         **_beside(
             Weights("embedding.image_tokens", 1, (8, hidden)),
-            *([Weights("qk_norm.cross", 2 * across, (head,))] if across else []),
-            *([Weights("attention.gates", 2 * across, (1,))] if across else []),
+            *(
+                Weights(f"vision.cross.{name}", n * many, shape)
+                for name, (n, shape) in shapes.items()
+                if many
+            ),
         ),
     }
 

@@ -82,6 +82,29 @@ def opt(c: Config) -> Fields:
     }
 
 
+@family("xglm")
+def xglm(c: Config) -> Fields:
+    """Separate projections, scaled queries, fixed positions; scores are held above the least number."""
+    fields = with_layer_norm(c)
+    return {
+        **fields,
+        **dropouts(c, "attention", "hidden"),
+        "dropouts": ("attention", "hidden", "embedding", "activation"),
+        "embedding_dropout": c.ratio("hidden_dropout"),
+        "activation_dropout": c.ratio("activation_dropout"),
+        "hidden_act": activation(c, "gelu"),
+        "position_embedding": "sinusoidal_buffer",
+        "position_offset": 2,
+        "embedding_scaling": "number",
+        "query_scaling": True,
+        "score_scaling": "none",
+        "score_masking": "floored",
+        "softmax_in_fp32": False,
+        "sdpa": False,
+        "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),
+    }
+
+
 @family("gptj")
 def gptj(c: Config) -> Fields:
     """Both halves read one norm; no bias in attention; part of each head rotated; a head with bias."""

@@ -108,6 +108,13 @@ def mellum(c: Config) -> Fields:
     return qwen3_moe(c)
 
 
+@family("sarvam_moe")
+def sarvam_moe(c: Config) -> Fields:
+    """GLM 4.5, whose heads are rotated as a whole."""
+    fields = glm4_moe(c)
+    return {**fields, "rotary_dim": rotary(c, fields["head_dim"], 1.0).get("rotary_dim")}
+
+
 @family("dots1", "solar_open")
 def dots1(c: Config) -> Fields:
     """GLM 4.5's experts; dots.llm1 has norms on each query and key head."""

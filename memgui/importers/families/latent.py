@@ -40,11 +40,17 @@ def deepseek_v2(c: Config) -> Fields:
         **latent,
         **experts(c),
         **shared_experts(number, c.count("moe_intermediate_size")),
-        **first_dense(c, fields["num_hidden_layers"], c.count("first_k_dense_replace", default=0)),
+        **first_dense(
+            c, fields["num_hidden_layers"], c.count("first_k_dense_replace", default=int(c.model_type in ONE))
+        ),
         "rotary_style": "complex",
         "router_in_fp32": True,
         "routed_scaling": True,
     }
+
+
+ONE = ("glm4_moe_lite", "kimi_linear")
+"""Types whose first layer is dense where nothing is said."""
 
 
 @family("deepseek_v3", "kimi_k2")

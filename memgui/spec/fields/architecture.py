@@ -319,6 +319,26 @@ ENCODER: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Rows of the embedding of segments."),
         applies=_encoder,
     ),
+    flag(
+        "segments_given",
+        QT_TRANSLATE_NOOP("fields", "Segments per token"),
+        QT_TRANSLATE_NOOP(
+            "fields", "The code makes a segment for every token of every sequence, not one row."
+        ),
+        applies=_encoder,
+    ),
+    size(
+        "spatial_positions",
+        QT_TRANSLATE_NOOP("fields", "Places on a page"),
+        QT_TRANSLATE_NOOP("fields", "Rows of the embeddings of a token's box (LayoutLM); 0: there are none."),
+        applies=_encoder,
+    ),
+    size(
+        "head_embedding_size",
+        QT_TRANSLATE_NOOP("fields", "Head width"),
+        QT_TRANSLATE_NOOP("fields", "Width that the head's table has of its own; 0: as the embedding."),
+        applies=_encoder,
+    ),
     size(
         "num_hidden_groups",
         QT_TRANSLATE_NOOP("fields", "Layer groups"),

@@ -34,6 +34,7 @@ ATTENTION: tuple[Field, ...] = (
         Choice("pairs_upcast", QT_TRANSLATE_NOOP("fields", "pairs in fp32 (ERNIE 4.5)")),
         Choice("pairs_part", QT_TRANSLATE_NOOP("fields", "pairs, put together again (GLM)")),
         Choice("pairs_part_by_token", QT_TRANSLATE_NOOP("fields", "pairs, token by token (GPT-J)")),
+        Choice("pairs_of_table", QT_TRANSLATE_NOOP("fields", "pairs by a table of weights (RoFormer)")),
         Choice("pairs_fp32", QT_TRANSLATE_NOOP("fields", "pairs in fp32 (Cohere)")),
         Choice("quarters", QT_TRANSLATE_NOOP("fields", "products of halves (gpt-oss)")),
         Choice("pairs_quarters", QT_TRANSLATE_NOOP("fields", "products of pairs (DeepSeek-V3)")),
@@ -134,6 +135,7 @@ ATTENTION: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "How eager attention masks its scores."),
         Choice("added", QT_TRANSLATE_NOOP("fields", "a mask is added")),
         Choice("filled", QT_TRANSLATE_NOOP("fields", "filled where masked (MPT)")),
+        Choice("floored", QT_TRANSLATE_NOOP("fields", "added, held above the least number (XGLM)")),
         Choice("buffered", QT_TRANSLATE_NOOP("fields", "chosen by a buffer, then added (GPT-Neo)")),
     ),
     flag(
