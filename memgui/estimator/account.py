@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from math import prod
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import NamedTuple
 
 from memgui.estimator.events import Gradient, gradient_of
 from memgui.estimator.keeping import Keeping
-from memgui.estimator.layout import ALONE, Layout
+from memgui.estimator.layout import ALONE
 from memgui.estimator.lifetimes import Consumer
-from memgui.estimator.optimizers import OPTIMIZERS, Kept, Step, Trained, Weight
+from memgui.estimator.optimizer_states import NO_STATES, Listed, States
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import stored
 from memgui.estimator.result import Parameters
 from memgui.estimator.shards import (
-    FLATTEN,
     backward_buffers,
     buckets,
-    flattened,
-    flattens,
     gathered_stage,
     gathered_window,
     gradient_shards,
     lasting_buffers,
     saved_whole,
-    shape_of,
-    shard,
     sized,
     weight_shards,
 )
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Tensor
 from memgui.spec.formats import WeightScheme
-
-PAGED_FROM = 100_000
-"""Numbers from which on bitsandbytes puts a weight's states into managed memory."""
-
 
 Weights = tuple[tuple[Parameter, int], ...]
 Buffers = tuple[tuple[Tensor, int], ...]
@@ -77,8 +67,8 @@ class Account(NamedTuple):
 
     weights: tuple[tuple[Parameter | State, int], ...]
     buffers: tuple[tuple[Tensor, int], ...]
-    gradients: tuple[tuple[Gradient | State, int], ...]
-    states: tuple[tuple[State, int], ...]
+    gradients: Listed[Gradient | State]
+    states: Listed[State]
     weight_bytes: int
     gradient_bytes: int
     state_bytes: int
@@ -120,18 +110,19 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
             host, kept = _bytes(kept), ()
     held = [*kept, *buffers]
     tensors = sum([count for _, count in trained])
-    states = _States(program, keeping) if keeping is not None else _NO_STATES
-    gradients = _gradients(program, trained, keeping)
+    states = States(program, keeping) if keeping is not None else NO_STATES
+    gradients = Listed(partial(_gradients, program, trained, keeping))
+    alike = _like_weights(program, keeping)
     if layout.weights_on_host or (keeping is not None and keeping.gradients_on_host):
-        host, gradients = host + _bytes(gradients), ()
+        host, gradients, alike = host + _bytes(gradients), Listed(tuple), False
     weight_bytes, weight_excess = _sizes(held)
-    gradient_bytes, gradient_excess = _sizes(gradients)
-    state_bytes, state_excess = _sizes(states.listed)
+    gradient_bytes, gradient_excess = _sizes(trained if alike else gradients)
+    state_bytes, state_excess = _blocks(states.sizes)
     return Account(
         weights=kept,
         buffers=buffers,
         gradients=gradients,
-        states=tuple(states.listed),
+        states=Listed(states.listed),
         weight_bytes=weight_bytes,
         gradient_bytes=gradient_bytes,
         state_bytes=state_bytes,
@@ -186,11 +177,25 @@ def _gradient(program: Program, parameter: Parameter) -> Gradient | State:
 
     (DTensor's ``embedding_dense_backward`` returns a partial sum; measured, PyTorch 2.13.)
     """
-    o = program.options
-    if o.split.vocabulary > 1 and o.implementation == "transformers" and parameter.part == "embedding":
+    if parameter.part == "embedding" and _all_rows(program):
         dims = ("V", *parameter.dims[1:])
         return state_of("gradient of all rows", parameter, parameter.width, dims, program.sizes.count(dims))
     return gradient_of(parameter)
+
+
+def _like_weights(program: Program, keeping: Keeping | None) -> bool:
+    """Whether every trained weight has a gradient that is as large as it."""
+    if _all_rows(program):
+        return False
+    if keeping is None:
+        return True
+    return not (keeping.consumes or keeping.layout.shares_gradients or keeping.gradient_width)
+
+
+def _all_rows(program: Program) -> bool:
+    """Whether an embedding that ranks share has a gradient of all rows on each of them."""
+    o = program.options
+    return o.split.vocabulary > 1 and o.implementation == "transformers"
 
 
 def _sizes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> tuple[int, int]:
@@ -199,6 +204,11 @@ def _sizes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> tuple[int
     for thing, count in things:
         size = thing.coefficient
         counts[size] = counts.get(size, 0) + count
+    return _blocks(counts)
+
+
+def _blocks(counts: Mapping[int, int]) -> tuple[int, int]:
+    """The same of so many things of each size."""
     total = excess = 0
     for size, count in counts.items():
         total += size * count
@@ -212,119 +222,6 @@ def _bytes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
 
 def _excess(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
     return _sizes(things)[1]
-
-
-class _States:
-    """What the optimizer keeps of every trained weight, and what its step holds."""
-
-    def __init__(self, program: Program | None, keeping: Keeping | None) -> None:
-        self.listed: list[tuple[State, int]] = []
-        self.step: list[tuple[State, int]] = []
-        self.paged = self.host = self.doubt = 0
-        self.stepper = ""
-        self.consumer: Consumer | None = None
-        self._rules: dict[tuple[object, ...], tuple[Kept, ...]] = {}
-        if program is None or keeping is None:
-            return
-        trained = trained_weights(program, keeping.master, keeping.layout)
-        here = self._offload(trained, keeping)
-        for weight, count in here:
-            self._keep(weight, count, keeping)
-        tables = OPTIMIZERS[keeping.settings.name].tables
-        if tables and here:
-            self.listed.append((state_of("tables", here[0][0].of, tables, ()), 1))
-        if keeping.consumes:
-            steps = {weight.of: _step(((weight, 1),), keeping) for weight, _ in trained}
-            operator = next((step.operator for step in steps.values()), "")
-            work: dict[Tensor, int] = {weight: step.bytes for weight, step in steps.items()}
-            self.consumer = Consumer(work, operator.removeprefix("aten."))
-        else:
-            step = _step(here, keeping)
-            self.step = [(_state(weight, one), count) for weight, one, count in step.held]
-            self.step += flattened(here, keeping)
-            self.stepper = step.operator or (FLATTEN if self.step else "")
-
-    def _keep(self, weight: Weight, count: int, keeping: Keeping) -> None:
-        settings = keeping.settings
-        rule = OPTIMIZERS[settings.name]
-        if keeping.master and not keeping.layout.fsdp:  # whose shards of weights are the master copies
-            self.listed.append((_state(weight, Kept("master copy", keeping.master)), count))
-        paged = rule.paged and weight.elements >= PAGED_FROM
-        alike = weight.shape, weight.width, weight.whole, weight.of.part
-        states = self._rules.get(alike)
-        if states is None:
-            states = self._rules[alike] = rule.states(weight, settings)
-        for one in states:
-            if paged and one.shape is None:
-                self.paged += one.bytes(weight) * count
-                continue
-            self.listed.append((_state(weight, one), count))
-            if rule.wide_elsewhere and one.width < 4 and not settings.state_width:
-                self.doubt += one.bytes(weight) // one.width * (4 - one.width) * count
-
-    def _offload(self, trained: Trained, keeping: Keeping) -> Trained:
-        """The weights whose states stay on the device: the last ones, the share of the first has left."""
-        if not keeping.offloaded:
-            return trained
-        rule = OPTIMIZERS[keeping.settings.name]
-        goal = sum(weight.elements * count for weight, count in trained) * keeping.offloaded
-        here: list[tuple[Weight, int]] = []
-        gone = 0
-        for weight, count in trained:
-            room = max(0, goal - gone)
-            leaving = min(count, -(-room // (weight.elements * 1000)))
-            gone += weight.elements * 1000 * leaving
-            size = sum(one.bytes(weight) for one in rule.states(weight, keeping.settings))
-            self.host += (size + weight.elements * keeping.master) * leaving
-            if count > leaving:
-                here.append((weight, count - leaving))
-        return here
-
-
-_NO_STATES = _States(None, None)
-
-
-def _step(trained: Trained, keeping: Keeping) -> Step:
-    """The step's working set; an fp32 copy of a weight needs an fp32 copy of its gradient."""
-    settings = keeping.settings
-    step = OPTIMIZERS[settings.name].step(trained, settings)
-    layout = keeping.layout
-    copied = keeping.master and keeping.gradient_width != keeping.master
-    if not copied or layout.fsdp or flattens(layout):
-        return step
-    copies = [(weight, Kept("gradient in fp32", keeping.master), count) for weight, count in trained]
-    return Step((*copies, *step.held), step.operator)
-
-
-@lru_cache(maxsize=64)
-def trained_weights(program: Program, master: int, layout: Layout) -> tuple[tuple[Weight, int], ...]:
-    """The trained weights as the optimizer meets them, in the model's order, with how often each occurs.
-
-    ``master``: bytes per number of what is updated where that is a copy, else 0.
-    """
-    found: list[tuple[Weight, int]] = []
-    shapes: dict[tuple[object, ...], tuple[int, ...]] = {}
-    for block, count in program.blocks():
-        for parameter in block.tape.parameters:
-            if parameter.grad:
-                width = gradient = master or parameter.width
-                if layout.shares_states:
-                    shape, often = shard(parameter, count, layout, program.sizes)
-                    found.append((Weight(parameter, shape, width, gradient, whole=False), often))
-                    continue
-                alike = parameter.dims, parameter.cut, parameter.inputs, parameter.name[-6:]
-                known = shapes.get(alike)
-                if known is None:
-                    known = shapes[alike] = shape_of(parameter, program.sizes)
-                found.append((Weight(parameter, known, width, gradient), count))
-    return tuple(found)
-
-
-def _state(weight: Weight, kept: Kept) -> State:
-    if kept.shape is None and weight.whole:
-        return state_of(kept.name, weight.of, kept.width)
-    shape = weight.shape if kept.shape is None else kept.shape
-    return state_of(kept.name, weight.of, kept.width, shape, prod(shape))
 
 
 def _counted(program: Program, weights: tuple[tuple[Parameter, int], ...]) -> Parameters:

@@ -1,0 +1,181 @@
+"""What an optimizer keeps of every trained weight, and what its step holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache, partial
+from math import prod
+from typing import Generic, TypeVar
+
+from memgui.estimator.keeping import Keeping
+from memgui.estimator.layout import Layout
+from memgui.estimator.lifetimes import Consumer
+from memgui.estimator.optimizers import OPTIMIZERS, Kept, Step, Trained, Weight
+from memgui.estimator.program import Program
+from memgui.estimator.shards import FLATTEN, flattened, flattens, shape_of, shard
+from memgui.estimator.state import State, state_of
+from memgui.estimator.tape import Tensor
+
+PAGED_FROM = 100_000
+"""Numbers from which on bitsandbytes puts a weight's states into managed memory."""
+
+T = TypeVar("T")
+
+
+class Listed(Generic[T]):
+    """Things, each with how often it is there: listed when someone looks at them."""
+
+    __slots__ = ("_listed", "_make")
+
+    def __init__(self, make: Callable[[], Iterable[tuple[T, int]]]) -> None:
+        self._make = make
+        self._listed: tuple[tuple[T, int], ...] | None = None
+
+    def __iter__(self) -> Iterator[tuple[T, int]]:
+        if self._listed is None:
+            self._listed = tuple(self._make())
+        return iter(self._listed)
+
+
+class States:
+    """What the optimizer keeps of every trained weight, and what its step holds.
+
+    ``sizes``: how many states there are of each size in bytes; alike weights have alike ones.
+    """
+
+    def __init__(self, program: Program | None, keeping: Keeping | None) -> None:
+        self.sizes: dict[int, int] = {}
+        self.step: list[tuple[State, int]] = []
+        self.paged = self.host = self.doubt = 0
+        self.stepper = ""
+        self.consumer: Consumer | None = None
+        self.listed: Callable[[], Iterable[tuple[State, int]]] = tuple
+        if program is None or keeping is None:
+            return
+        trained = trained_weights(program, keeping.master, keeping.layout)
+        here = self._offload(trained, keeping)
+        kept: dict[tuple[object, ...], tuple[Kept, ...]] = {}
+        for weight, count in _alike(here):
+            kept[_kind(weight)] = self._keep(weight, count, keeping)
+        self.listed = partial(_listed, here, kept)
+        tables = OPTIMIZERS[keeping.settings.name].tables
+        if tables and here:
+            self.sizes[tables] = self.sizes.get(tables, 0) + 1
+            table = state_of("tables", here[0][0].of, tables, ())
+            self.listed = lambda: (*_listed(here, kept), (table, 1))
+        if keeping.consumes:
+            steps = {weight.of: _step(((weight, 1),), keeping) for weight, _ in trained}
+            operator = next((step.operator for step in steps.values()), "")
+            work: dict[Tensor, int] = {weight: step.bytes for weight, step in steps.items()}
+            self.consumer = Consumer(work, operator.removeprefix("aten."))
+        else:
+            step = _step(here, keeping)
+            self.step = [(_state(weight, one), count) for weight, one, count in step.held]
+            self.step += flattened(here, keeping)
+            self.stepper = step.operator or (FLATTEN if self.step else "")
+
+    def _keep(self, weight: Weight, count: int, keeping: Keeping) -> tuple[Kept, ...]:
+        """What lies beside each of ``count`` alike weights; what is elsewhere or in doubt is added up."""
+        settings = keeping.settings
+        rule = OPTIMIZERS[settings.name]
+        kept: list[Kept] = []
+        if keeping.master and not keeping.layout.fsdp:  # whose shards of weights are the master copies
+            kept.append(Kept("master copy", keeping.master))
+        paged = rule.paged and weight.elements >= PAGED_FROM
+        for one in rule.states(weight, settings):
+            if paged and one.shape is None:
+                self.paged += one.bytes(weight) * count
+                continue
+            kept.append(one)
+            if rule.wide_elsewhere and one.width < 4 and not settings.state_width:
+                self.doubt += one.bytes(weight) // one.width * (4 - one.width) * count
+        for one in kept:
+            size = one.bytes(weight)
+            self.sizes[size] = self.sizes.get(size, 0) + count
+        return tuple(kept)
+
+    def _offload(self, trained: Trained, keeping: Keeping) -> Trained:
+        """The weights whose states stay on the device: the last ones, the share of the first has left."""
+        if not keeping.offloaded:
+            return trained
+        rule = OPTIMIZERS[keeping.settings.name]
+        goal = sum(weight.elements * count for weight, count in trained) * keeping.offloaded
+        here: list[tuple[Weight, int]] = []
+        gone = 0
+        for weight, count in trained:
+            room = max(0, goal - gone)
+            leaving = min(count, -(-room // (weight.elements * 1000)))
+            gone += weight.elements * 1000 * leaving
+            size = sum(one.bytes(weight) for one in rule.states(weight, keeping.settings))
+            self.host += (size + weight.elements * keeping.master) * leaving
+            if count > leaving:
+                here.append((weight, count - leaving))
+        return here
+
+
+NO_STATES = States(None, None)
+
+
+def _kind(weight: Weight) -> tuple[object, ...]:
+    """Weights of one kind have the same states."""
+    return weight.shape, weight.width, weight.whole, weight.of.part
+
+
+def _alike(trained: Trained) -> Iterable[tuple[Weight, int]]:
+    """One weight of each kind, with how many there are."""
+    found: dict[tuple[object, ...], tuple[Weight, int]] = {}
+    for weight, count in trained:
+        kind = _kind(weight)
+        known = found.get(kind)
+        found[kind] = (weight, count) if known is None else (known[0], known[1] + count)
+    return found.values()
+
+
+def _listed(
+    trained: Trained, kept: Mapping[tuple[object, ...], tuple[Kept, ...]]
+) -> Iterator[tuple[State, int]]:
+    return ((_state(weight, one), count) for weight, count in trained for one in kept[_kind(weight)])
+
+
+def _step(trained: Trained, keeping: Keeping) -> Step:
+    """The step's working set; an fp32 copy of a weight needs an fp32 copy of its gradient."""
+    settings = keeping.settings
+    step = OPTIMIZERS[settings.name].step(trained, settings)
+    layout = keeping.layout
+    copied = keeping.master and keeping.gradient_width != keeping.master
+    if not copied or layout.fsdp or flattens(layout):
+        return step
+    copies = [(weight, Kept("gradient in fp32", keeping.master), count) for weight, count in trained]
+    return Step((*copies, *step.held), step.operator)
+
+
+@lru_cache(maxsize=64)
+def trained_weights(program: Program, master: int, layout: Layout) -> tuple[tuple[Weight, int], ...]:
+    """The trained weights as the optimizer meets them, in the model's order, with how often each occurs.
+
+    ``master``: bytes per number of what is updated where that is a copy, else 0.
+    """
+    found: list[tuple[Weight, int]] = []
+    shapes: dict[tuple[object, ...], tuple[int, ...]] = {}
+    for block, count in program.blocks():
+        sizes = block.tape.sizes
+        for parameter in block.tape.parameters:
+            if parameter.grad:
+                width = gradient = master or parameter.width
+                if layout.shares_states:
+                    shape, often = shard(parameter, count, layout, sizes)
+                    found.append((Weight(parameter, shape, width, gradient, whole=False), often))
+                    continue
+                alike = sizes, parameter.dims, parameter.cut, parameter.inputs, parameter.name[-6:]
+                known = shapes.get(alike)
+                if known is None:
+                    known = shapes[alike] = shape_of(parameter, sizes)
+                found.append((Weight(parameter, known, width, gradient), count))
+    return tuple(found)
+
+
+def _state(weight: Weight, kept: Kept) -> State:
+    if kept.shape is None and weight.whole:
+        return state_of(kept.name, weight.of, kept.width)
+    shape = weight.shape if kept.shape is None else kept.shape
+    return state_of(kept.name, weight.of, kept.width, shape, prod(shape))
