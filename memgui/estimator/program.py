@@ -122,7 +122,7 @@ class Stack:
         assert out is not None
         giving = {kind for kind in self.kinds if kind.shared.things}
         given = [tensor for kind, _ in self.runs if kind in giving for tensor in kind.shared.tensors]
-        shared, held = [*tape.handed_out, *given], [*tape.held, *given]
+        shared, held = [*tape.handed_out, *given], dict.fromkeys((*tape.held, *given))
         given_up = self._unseen(chosen) if checkpointing and chosen else set()
         kept = [one for one in held if one in saved or (checkpointing and one in shared)]
         kept = [one for one in kept if one in saved or one not in given_up]

@@ -49,6 +49,17 @@ def low_rank(
     return result
 
 
+def idle_adapter(t: Tape, c: Context, called: str, out: Dims, wide: Dims) -> None:
+    """Matrices that PEFT makes beside a layer whose weight the model's code takes without calling it."""
+    if not adapted(c, called):
+        return
+    part, t.part = t.part, "adapter"
+    width = WIDTHS[c.options.lora.adapter_format] if c.options.lora is not None else 0
+    t.parameter(f"{called}.lora_A", ("r", *wide), width, False)
+    t.parameter(f"{called}.lora_B", (*out, "r"), width, False)
+    t.part = part
+
+
 def _low_rank(
     t: Tape, c: Context, x: Tensor, base: Tensor, called: str, name: str, out: Dims, wide: Dims, cut: str
 ) -> Tensor:

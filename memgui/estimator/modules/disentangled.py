@@ -67,7 +67,8 @@ def disentangled_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
     bias = op.shift(t, to_place)
     from_place = _by_distance(t, c, k, far_q, offsets, turned=True)
     bias = op.add_in_place(t, bias, from_place)
-    t.use(far_q, far_k, from_place)
+    t.use(far_q, far_k, from_place, *c.named)
+    c.named.clear()
     total = op.add(t, scores, bias, "scores")
     t.use(scores)
     mask = c.masks["full"]
@@ -109,7 +110,7 @@ def _by_distance(
     where = _index(t, "clamp", where)
     chosen = gather(t, every, where, "scores by distance", ("b", "a", c.queries, c.keys))
     out = op.scale(t, chosen, operator="div")
-    t.use(where, chosen)
+    c.named += (where, chosen)
     return out
 
 

@@ -33,7 +33,10 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
         probabilities = op.softmax(t, op.cast(t, weights, given), given)
     else:
         probabilities = op.softmax(t, weights, FP32 if m.softmax_in_fp32 else 0)
-    probabilities = op.cast(t, probabilities, q.width if m.softmax_in_fp32 else v.width)
+    if m.softmax_in_fp32:
+        probabilities = op.cast(t, probabilities, q.width)
+    elif m.is_decoder and not m.num_encoder_layers:  # encoders and their decoders leave it to autocast
+        probabilities = op.cast(t, probabilities, v.width)
     t.use(weights)
     if m.score_scaling == "fused":
         c.named += (scores, weights)

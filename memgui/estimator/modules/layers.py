@@ -307,7 +307,8 @@ def parallel(mixer: Module, feed_forward: Module) -> Writer:
             out = op.add(t, op.add(t, x, mixed, "residual stream"), fed, "residual stream")
         else:
             out = op.add(t, op.add(t, fed, mixed), x, "residual stream")
-        t.use(first, mixed, fed)
+        named = (first, second) if one or m.joined_branches else ()  # NeoX hands its norms' results on
+        t.use(*named, mixed, fed)
         return out
 
     return write

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memgui.estimator import operators as op
 from memgui.estimator.mixing import convolution, copied_weight, exponential, piece, softplus
+from memgui.estimator.modules.adapters import idle_adapter
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.norm import inverse_deviation, norm
 from memgui.estimator.modules.projection import projection
@@ -85,6 +86,7 @@ def _selection(t: Tape, c: Context, u: Tensor) -> tuple[Tensor, Tensor, Tensor, 
         for name, dims in (("dt_layernorm", ("D",)), ("b_layernorm", ("N",)), ("c_layernorm", ("N",))):
             t.buffer(f"{name}.weight", dims, o.width)
     w = t.parameter("dt_proj.weight", ("D", m.mamba_dt_rank), o.width, o.base_trained)
+    idle_adapter(t, c, "dt_proj", ("D",), (m.mamba_dt_rank,))
     bias = t.parameter("dt_proj.bias", ("D",), o.width, o.base_trained)
     raw = op.clone(t, op.linear(t, step, w, None, "time step", (*c.rows, "D")))
     return raw, op.add_broadcast(t, raw, op.cast(t, op.cast(t, bias, FP32), raw.width)), b, out_map

@@ -96,7 +96,10 @@ def grouped(t: Tape, c: Context, x: Tensor, given: Routed | None = None) -> Tens
     weighted = op.index(t, weighted, back, "weighted", down.dims)
     y = t.tensor("routed", (*c.rows, *wide), weighted.width, weighted.grad)
     t.record("sum", (weighted,), y, (), ((weighted, NEW),))
-    t.use(weighted, down, selected, weights, ordered, order, back, narrow, offsets, *biases, *routed)
+    t.use(
+        weighted, down, selected, weights, ordered, order, back, narrow, offsets, *biases, *routed, *c.named
+    )
+    c.named.clear()
     y = op.cast(t, y, x.width)
     if m.moe_latent_size:
         y = projection(t, c, y, "experts.widen", "widened", ("h",), wide, bias=m.mlp_bias, cut="")
