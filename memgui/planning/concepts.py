@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memgui.estimator.result import COMPONENTS, Estimate
+from memgui.planning.cache_concept import cached_tokens, kv_cache
 from memgui.planning.words import Said
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
@@ -330,45 +331,6 @@ def _loss(estimate: Estimate) -> tuple[Said, ...]:
     )
 
 
-def _kv_cache(estimate: Estimate) -> tuple[Said, ...]:
-    scenario = estimate.scenario
-    if scenario.task == "training":
-        return (
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why",
-                    "A cache serves to write text word by word; in training the whole text is there at once.",
-                )
-            ),
-        )
-    inference = scenario.inference
-    length = inference.prompt_tokens + inference.generated_tokens
-    size = estimate.component("kv_cache").bytes
-    return (
-        Said(
-            QT_TRANSLATE_NOOP(
-                "why",
-                "Each new token looks back at all tokens before it. So that they need not be "
-                "computed again, every "
-                "layer keeps two vectors, a key and a value, for each of them.",
-            )
-        ),
-        Said(
-            QT_TRANSLATE_NOOP(
-                "why",
-                "{each} for each of {length} tokens in each of {sequences} sequences. It grows with every "
-                "token written.",
-            )
-            if inference.batch_size > 1
-            else QT_TRANSLATE_NOOP(
-                "why", "{each} for each of {length} tokens. It grows with every token written."
-            ),
-            sizes={"each": size // max(1, length * inference.batch_size)},
-            counts={"length": length, "sequences": inference.batch_size},
-        ),
-    )
-
-
 def _temporary(estimate: Estimate) -> tuple[Said, ...]:
     said = [
         Said(
@@ -419,7 +381,7 @@ _CONCEPTS: dict[str, Callable[[Estimate], tuple[Said, ...]]] = {
     "optimizer_states": _optimizer_states,
     "activations": _activations,
     "loss": _loss,
-    "kv_cache": _kv_cache,
+    "kv_cache": kv_cache,
     "temporary": _temporary,
     "overhead": _overhead,
 }
@@ -435,7 +397,7 @@ def in_other_words(estimate: Estimate, key: str) -> tuple[tuple[Said, int], ...]
         return ()
     if key == "kv_cache":
         inference = scenario.inference
-        count, length = inference.batch_size, inference.prompt_tokens + inference.generated_tokens
+        count, length = inference.batch_size, cached_tokens(estimate)
     elif scenario.task == "training":
         count, length = scenario.training.micro_batch_size, scenario.training.sequence_length
     else:

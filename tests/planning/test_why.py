@@ -6,7 +6,7 @@ import pytest
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
 from memgui.estimator.result import COMPONENTS, Estimate, Node
-from memgui.planning.concepts import concept
+from memgui.planning.concepts import concept, in_other_words
 from memgui.planning.formula import tokens_of, value_of
 from memgui.planning.why import as_markdown, as_text, divides, explain, sentences, written
 from memgui.planning.words import English, Said
@@ -111,11 +111,12 @@ def test_persons_numbers_are_in_the_sentences() -> None:
     assert "square" in text
     served = estimate(SCENARIOS["serving"])
     text = " ".join(said.text(WORDS) for said in concept(served, "kv_cache"))
-    assert "6,656 tokens in each of 4 sequences" in text
+    assert "6,144 tokens in each of 4 sequences" in text
     assert " KiB for each" in text
     alone = estimate(Scenario(model=LLAMA, task="inference"))
     text = " ".join(said.text(WORDS) for said in concept(alone, "kv_cache"))
-    assert "4,608 tokens. It grows" in text
+    assert "4,096 tokens. It grows" in text
+    assert "When all 4,608 tokens are written it takes" in text
 
 
 def test_mlp_reads_as_in_a_paper() -> None:
@@ -221,3 +222,16 @@ def test_activations_that_are_used_up_say_when_they_were_there() -> None:
     assert WORDS.size(most // tokens) in text
     plain = " ".join(said.text(WORDS) for said in concept(estimate(TRAINING), "activations"))
     assert "used most of it up" not in plain
+
+
+def test_a_token_of_the_cache_takes_what_the_estimator_says() -> None:
+    for engine in ("transformers", "vllm"):
+        serving = replace(replace(TRAINING, "task", "inference"), "inference.engine", engine)
+        answer = estimate(serving)
+        each = answer.extra["kv_bytes_per_token"]
+        assert in_other_words(answer, "kv_cache")[0][1] == each
+        text = " ".join(said.text(WORDS) for said in concept(answer, "kv_cache"))
+        held = answer.component("kv_cache").bytes // each
+        assert f"{WORDS.size(each)} for each of {WORDS.count(held)} tokens" in text
+        most = answer.extra.get("kv_cache_bytes", answer.component("kv_cache").bytes)
+        assert ("When all" in text) == (most > answer.component("kv_cache").bytes)
