@@ -160,9 +160,10 @@ class Advice(QObject):
 
     def _fixes(self, ways: Ways, words: QtWords) -> tuple[list[Chip], int]:
         found = list(ways.all)
-        if found and found[0].kind == "does_not_fit":
-            found.sort(key=lambda way: -way.headroom_bytes)  # none is enough: what comes nearest
-        return [self._fix(way, words) for way in found[:_SHOWN]], max(0, len(found) - _SHOWN)
+        enough = [way for way in found if way.kind != "does_not_fit"]
+        # Where none is enough: what comes nearest.
+        shown = enough[:_SHOWN] or sorted(found, key=lambda way: -way.headroom_bytes)[:_SHOWN]
+        return [self._fix(way, words) for way in shown], len(found) - len(shown)
 
     def _fix(self, way: Way, words: QtWords) -> Chip:
         from memgui.gui.ways import texts

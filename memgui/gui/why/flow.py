@@ -153,7 +153,7 @@ class Writer:
         wide = look.width(self._words.count(token.value), Role.FORMULA)
         caption = look.metrics(Role.CAPTION)
         label = symbol_label(token.symbol, self._words)
-        shown = caption.cut(label, max(wide, look.px(112)))
+        shown = caption.cut(label, max(wide, look.px(160)))
         return shown, max(wide, caption.horizontalAdvance(shown)) + 2
 
     def _width(self, token: Token, gap: float) -> float:
