@@ -169,3 +169,53 @@ def test_a_run_of_another_set_up_says_so(page: MeasuredPage, real: House, qtbot:
     assert [label.text() for label in run.findChildren(QLabel) if name in label.text()] == [
         f"PyTorch’s out-of-memory message · a run of {name}"
     ]
+
+
+HOSTILE = {
+    "ten million characters": "CUDA out of memory. " * 500_000,
+    "control characters": "\x00\x1b[31mCUDA out of memory. Tried to allocate \x00 20 MiB\x7f\u202e",
+    "400 digits": f"CUDA out of memory. Tried to allocate {'9' * 400} GiB. GPU 0 has a capacity of 8 xB",
+    "not numbers": "CUDA out of memory. Tried to allocate nan GiB (GPU 0; inf GiB total capacity; -1 GiB",
+    "nothing": "   \n\n",
+    "markup": "<b>bold</b><img src=x onerror=alert(1)> 12 lots",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_text_is_refused_in_a_sentence(page: MeasuredPage, real: House, text: str) -> None:
+    QGuiApplication.clipboard().setText(text)
+    QTest.mouseClick(page.paste, Qt.MouseButton.LeftButton)
+    assert page.fault.isVisible()
+    assert 20 < len(page.fault.text()) < 400
+    assert page.runs == []
+    assert not real.document.state.measured
+    assert not page.grab().isNull()
+
+
+VLLM = """Model loading took {weights:.4f} GiB and 3.52 seconds
+Available KV cache memory: {pool:.2f} GiB
+GPU KV cache size: 428,512 tokens
+Graph capturing finished in 18 secs, took 0.25 GiB
+"""
+
+
+def test_an_engines_log_stands_beside_the_estimate_part_by_part(
+    page: MeasuredPage, real: House, qtbot: QtBot
+) -> None:
+    real.document.edit("task", "inference")
+    real.document.edit("inference.engine", "vllm")
+    found = real.document.settle().estimate
+    assert found is not None
+    weights, pool = found.component("weights").bytes, found.extra["kv_pool_bytes"]
+    page.read(VLLM.format(weights=weights / 2**30, pool=pool / 2**30 - 4))
+    figures = page.runs[0].figures
+    rows = {row.figure.part: row for row in figures.rows}
+    assert rows["weights"].expected == weights
+    assert rows["weights"].within
+    assert rows["KV cache pool"].expected == pool
+    assert not rows["KV cache pool"].within
+    (tokens,) = figures.counts
+    assert (tokens.measured, tokens.expected) == (428_512, found.extra["pool_tokens"])
+    assert "Weights" in figures.name(rows["weights"])
+    assert "“KV cache pool”" in explained(page, qtbot) or "cache pool is what" in explained(page, qtbot)
+    assert not page.grab().isNull()
