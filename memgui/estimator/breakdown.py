@@ -32,6 +32,7 @@ PARTS: dict[str, str] = {
     "residual": QT_TRANSLATE_NOOP("estimator", "Residual stream"),
     "adapter": QT_TRANSLATE_NOOP("estimator", "Adapters"),
     "lm_head": QT_TRANSLATE_NOOP("estimator", "Head"),
+    "streams": QT_TRANSLATE_NOOP("estimator", "Residual streams"),
     "per_layer": QT_TRANSLATE_NOOP("estimator", "Per-layer embeddings"),
     "vision": QT_TRANSLATE_NOOP("estimator", "Vision tower"),
     "audio": QT_TRANSLATE_NOOP("estimator", "Audio tower"),

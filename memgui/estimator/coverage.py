@@ -137,6 +137,11 @@ def _require_split(scenario: Scenario) -> None:
         return
     if _shape(model) != "decoder":
         raise NotCovered(_not_yet("model.is_decoder", model.is_decoder))
+    if model.altup_num_inputs or (split.pipeline > 1 and model.hidden_size_per_layer_input):
+        name = "altup_num_inputs" if model.altup_num_inputs else "hidden_size_per_layer_input"
+        raise NotCovered(_not_yet(f"model.{name}", getattr(model, name)))
+    if max(split.tensor, split.context) > 1 and "dense_sparse" in model.mlp_layer_types:
+        raise NotCovered(_not_yet("model.mlp_layer_types", "dense_sparse"))
     for value in model.layer_types if split.pipeline > 1 else ():
         if value in BORROWED:  # a stage would have to be sent them
             raise NotCovered(_not_yet("model.layer_types", value))

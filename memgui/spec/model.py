@@ -202,6 +202,10 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     hidden_size_per_layer_input: int = 0
     vocab_size_per_layer_input: int = 0
 
+    # several copies of the residual stream (Gemma 3n)
+    altup_num_inputs: int = 0
+    laurel_rank: int = 0
+
     # beside the layers: towers for images and sound, per-layer embeddings (``memgui.spec.weights``)
     other_weights: tuple[str, ...] = ()
 

@@ -72,6 +72,11 @@ def _inputs(m: ModelSpec, parts: Parts) -> None:
     if m.hidden_size_per_layer_input:
         width, layers = m.hidden_size_per_layer_input, m.num_hidden_layers
         parts["per_layer"] += layers * width * (m.vocab_size_per_layer_input + 3 * h) + width
+    n, rank = m.altup_num_inputs, m.laurel_rank
+    if n:
+        each = n * n + n**3 + (n + 1) * h + 2 * rank * h
+        parts["streams"] += m.num_hidden_layers * each + 2 * (n - 1) * h * h
+        parts["norm"] += 2 * m.num_hidden_layers * h
     if m.embedding_size:
         parts["embedding_projection"] += 2 * width * h if m.is_decoder else width * h + h
     parts["token_type_embedding"] += m.type_vocab_size * width
@@ -159,7 +164,7 @@ def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
         _feed_forward(m, "dense", parts)
         _feed_forward(m, "sparse", parts)
         parts["router"] += m.hidden_size + m.num_experts
-    elif kind == "dense":
+    elif kind in ("dense", "dense_few"):
         parts["mlp"] += _mlp(m, m.intermediate_size) + 2 * (m.hidden_act == "xielu")
         parts["norm"] += m.intermediate_size * m.inner_norms
     elif kind == "sparse":

@@ -192,7 +192,7 @@ def _layer(model: ModelSpec, s: Sizes, feed_forward: str) -> Graph:
     x = _linear(g, s, "o_proj", (s.hidden,), seen, s.heads.value * s.head.value)
     if feed_forward.endswith("sparse"):
         y = _experts(model, g, s, x)
-    elif feed_forward == "dense":
+    elif feed_forward.startswith("dense"):
         y = _dense(model, g, s, x)
     else:
         y = x

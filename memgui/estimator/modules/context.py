@@ -42,6 +42,7 @@ class Context:
         "prefix",
         "queries",
         "rotary",
+        "router",
         "sizes",
         "states",
         "table",
@@ -89,6 +90,8 @@ class Context:
         """embeddings that each layer has of its own, of all layers"""
         self.named: list[Tensor] = []
         """what the code of the module that is being written refers to until it returns"""
+        self.router: list[Parameter] = []
+        """weights that a layer uses twice (Gemma 3n)"""
         self.handed: list[Tensor] = []
         """what layers are given beside their input in a way that checkpointing sees"""
 

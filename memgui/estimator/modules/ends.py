@@ -32,6 +32,10 @@ def stem(t: Tape, c: Context) -> Tensor:
 
         assert c.ids is not None
         embeddings_of_layers(t, c, c.ids, x)
+    if m.altup_num_inputs:
+        from memgui.estimator.modules.gemma3n import copies
+
+        x = copies(t, c, x)
     if m.embedding_scaling != "normalizer":
         t.hold(x)  # the model's code refers to its embeddings until all layers are done
     if m.position_embedding == "learned":
@@ -109,6 +113,10 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     m, o = c.model, c.options
     t.frees_input = t.final = True
     t.module = "final_norm"
+    if m.altup_num_inputs:
+        from memgui.estimator.modules.gemma3n import merged
+
+        x = merged(t, c, x)
     if m.final_norm:
         x = norm(t, c, x, "norm")
     t.part = t.module = "lm_head"

@@ -12,6 +12,7 @@ from memgui.estimator.modules.routers import Routed, normalised, top_k
 from memgui.estimator.tape import NEW, Dims, Tape, Tensor
 
 FP32 = 4
+INT64 = 8
 
 # -- embeddings of each layer's own ----------------------------------------------------------------
 
@@ -23,6 +24,11 @@ def embeddings_of_layers(t: Tape, c: Context, ids: Tensor, x: Tensor) -> None:
     dims: Dims = (*c.rows, *every)
     part, t.part = t.part, "per_layer"
     table = t.parameter("embed_per_layer.weight", ("Vp", *every), o.width, o.base_trained, "vocabulary")
+    if m.altup_num_inputs:  # Gemma 3n looks up 0 for what is not in the table, and has its factors as buffers
+        inside = t.tensor("token ids of the table", c.rows, INT64)
+        ids = t.record("where", (ids,), inside, (), ())
+        for name in ("per_layer_projection_scale", "per_layer_input_scale"):
+            t.buffer(name, (), o.width)
     found = op.scale(t, op.embedding(t, ids, table, "embeddings of all layers", dims))
     t.buffer("embed_scale", (), o.width)
     made = projection(t, c, x, "per_layer.model", "projected for all layers", every, ("h",), cut="")

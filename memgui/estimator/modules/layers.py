@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from itertools import chain, cycle, groupby, islice, repeat
 from typing import NamedTuple
 
@@ -19,7 +18,6 @@ from memgui.estimator.modules.reach import REACHES
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.model import ModelSpec, pattern_at
-from memgui.spec.variants import varied
 
 Module = Callable[[Tape, Context, Tensor], Tensor]
 Writer = Callable[[Tape, Context, Tensor], Tensor]
@@ -126,12 +124,6 @@ def _dense_beside_experts(t: Tape, c: Context, x: Tensor) -> Tensor:
     return dense_beside_experts(t, c, x)
 
 
-def _own_embedding(t: Tape, c: Context, x: Tensor) -> Tensor:
-    from memgui.estimator.modules.gemma4 import own_embedding
-
-    return own_embedding(t, c, x)
-
-
 MIXERS: dict[str, tuple[str, Module]] = {
     "full_attention": (QT_TRANSLATE_NOOP("estimator", "full attention"), attending("full_attention")),
     "sliding_attention": (
@@ -184,6 +176,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
 FEED_FORWARDS: dict[str, tuple[str, Module]] = {
     "dense": (QT_TRANSLATE_NOOP("estimator", "dense"), dense),
     "sparse": (QT_TRANSLATE_NOOP("estimator", "experts"), experts),
+    "dense_few": (QT_TRANSLATE_NOOP("estimator", "dense, few let through"), dense),
     "dense_sparse": (QT_TRANSLATE_NOOP("estimator", "dense beside experts"), _dense_beside_experts),
 }
 """What may stand in ``mlp_layer_types``."""
@@ -358,7 +351,8 @@ _PLANS: dict[tuple[str, str, bool, bool], LayerPlan] = {}
 def block_label(key: str) -> str:
     """The label of a block of a layer, or of what stands before and after the layers."""
     key = key.removesuffix(".first")
-    found = MIXERS.get(key) or FEED_FORWARDS.get(key.partition(".")[0])
+    name = key.partition(".")[0]
+    found = MIXERS.get(name) or FEED_FORWARDS.get(name)
     if found is not None:
         return found[0]
     if key.startswith("parallel."):
@@ -387,34 +381,11 @@ def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     each = zip(cycle(mixers or ("full_attention",)), cycle(feeds or (plain,)), repeat(together), bare)
     runs = [(kind, len(list(run))) for kind, run in groupby(islice(each, count))]
     found = [(plan(*kind), many) for kind, many in runs if kind[:2] != ("none", "none")]
-    return found if plainly else [(_completed(model, layer), many) for layer, many in found]
+    if plainly:
+        return found
+    from memgui.estimator.modules.own_layers import completed
 
-
-def _completed(model: ModelSpec, layer: LayerPlan) -> LayerPlan:
-    """The layer with sizes of its own, an embedding of its own, a number that it is multiplied by."""
-    mixer = layer.blocks[0][0]
-    own = varied(model, mixer)
-    blocks = layer.blocks
-    if own.intermediate_size != model.intermediate_size:
-        blocks = tuple((f"{key}.{mixer}" if key in FEED_FORWARDS else key, write) for key, write in blocks)
-    if model.hidden_size_per_layer_input:
-        blocks = (*blocks, ("embedding of its own", _own_embedding))
-    if model.layer_scalar:
-        name, last = blocks[-1]
-        blocks = (*blocks[:-1], (name, _scaled(last)))
-    return layer._replace(blocks=blocks, variant=mixer if own != model else "")
-
-
-@cache
-def _scaled(write: Writer) -> Writer:
-    """A layer's last half, and the number that the layer's result is multiplied by in place."""
-
-    def scaled(t: Tape, c: Context, x: Tensor) -> Tensor:
-        y = write(t, c, x)
-        t.buffer("layer_scalar", (1,), c.options.width)
-        return op.scale_in_place(t, y)
-
-    return scaled
+    return completed(model, found)
 
 
 def _sharing(layer: LayerPlan, count: int, groups: int) -> list[tuple[LayerPlan, int]]:

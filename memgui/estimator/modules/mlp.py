@@ -15,8 +15,11 @@ from memgui.estimator.tape import NEW, Tape, Tensor
 FP32 = 4
 
 
-def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> Tensor:
-    """A dense feed-forward ``width`` wide: ``down(act(gate(x)) * up(x))`` or ``down(act(up(x)))``."""
+def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, few: bool = False) -> Tensor:
+    """A dense feed-forward ``width`` wide: ``down(act(gate(x)) * up(x))`` or ``down(act(up(x)))``.
+
+    ``few``: only gates far above their mean are let through.
+    """
     m = c.model
     t.part = part
     inner = (*c.rows, width)
@@ -32,6 +35,8 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> 
         t.use(up)
     else:
         gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=into)
+        if few:
+            gate = _few(t, gate)
         if not c.options.fused:
             gate = activate(t, op.scale(t, gate) if m.mup_scaling else gate)
         up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=into)
@@ -47,6 +52,22 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp") -> 
     y = projection(t, c, product, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
     t.use(x)
     return op.scale(t, y) if m.mup_scaling else y
+
+
+def _few(t: Tape, x: Tensor) -> Tensor:
+    """Gemma 3n: ``relu(x - (mean(x) + std(x) * factor))``."""
+    rows = (*x.dims[:-1], 1)
+    mean = op.mean(t, x, rows)
+    spread = t.tensor("deviation", rows, x.width, x.grad)
+    extra = (2 * x.coefficient, x.monomial)
+    t.record("std", (x,), spread, (x, spread), ((x, NEW),), None, extra)
+    factor = t.tensor("factor", (), x.width)
+    t.run("_to_copy", (), (factor,), (), ())
+    cut = t.tensor("cut", rows, x.width, x.grad)
+    t.record("mul", (spread, factor), cut, (factor,), ((spread, NEW),))
+    y = relu(t, op.sub(t, x, op.add(t, mean, cut), "above the cut"))
+    t.use(x, mean, spread, factor, cut)
+    return y
 
 
 def silu(t: Tape, x: Tensor) -> Tensor:

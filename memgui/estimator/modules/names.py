@@ -52,6 +52,10 @@ LLAMA: dict[str, str] = {
     "per_layer.model": "per_layer_model_projection",
     "per_layer.gate": "per_layer_input_gate",
     "per_layer.projection": "per_layer_projection",
+    "streams.prediction": "prediction_coefs",
+    "streams.router": "modality_router",
+    "laurel.left": "linear_left",
+    "laurel.right": "linear_right",
 }
 
 BERT = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from memgui.importers.config_reader import Config
 from memgui.importers.families.experts import by_sigmoids, first_dense, glm4_moe, minimax_m2
-from memgui.importers.families.gemma import gemma3
 from memgui.importers.families.llama import llama
 from memgui.importers.families.parts import (
     activation,
@@ -70,22 +69,6 @@ def _per_layer(c: Config, fields: Fields, more: int, owed: int) -> Fields:
     rest = more - owed
     found = [Weights("per_layer.embedding", 1, (rows, layers * width))] if rows else []
     return _beside(*found, *([Weights("per_layer.rest", 1, (rest,))] if rest > 0 else []))
-
-
-@family("gemma3n_text")
-def gemma3n(c: Config) -> Fields:
-    """Gemma 3 with per-layer embeddings, four streams (AltUp), a low-rank bypass (LAuReL), shared keys."""
-    fields = gemma3(c)
-    kinds = _layer_kinds(c, fields)
-    hidden, layers, streams = fields["hidden_size"], len(kinds), c.count("altup_num_inputs", default=4)
-    rank = c.count("laurel_rank", default=64)
-    shared = min(c.count("num_kv_shared_layers", default=0), layers)
-    each = streams**2 + streams**3 + (streams + 2) * hidden + 2 * rank * hidden + hidden
-    more = layers * each + 2 * (streams - 1) * hidden**2
-    keys = fields["num_key_value_heads"] * fields["head_dim"]
-    _unequal(c, "keys shared between layers, four residual streams")
-    owed = shared * (2 * keys * hidden + fields["head_dim"])
-    return {**fields, **mixers(kinds), **_per_layer(c, fields, more, owed)}
 
 
 @family("mllama_text_model")

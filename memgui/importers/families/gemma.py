@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memgui.importers.config_reader import Config
 from memgui.importers.families.llama import llama
-from memgui.importers.families.parts import mixers, stated_layers, window_by_layers
+from memgui.importers.families.parts import mixers, rhythm, stated_layers, window_by_layers
 from memgui.importers.families.registry import Fields, family
 from memgui.spec.variants import written
 
@@ -127,4 +127,26 @@ def routed(c: Config) -> Fields:
         "num_experts": c.count("num_experts"),
         "num_experts_per_tok": c.count("num_experts_per_tok", "top_k_experts"),
         "moe_intermediate_size": c.count("moe_intermediate_size"),
+    }
+
+
+@family("gemma3n_text")
+def gemma3n(c: Config) -> Fields:
+    """Gemma 4's attention and embeddings of each layer's own; four streams (AltUp), a narrow way (LAuReL)."""
+    fields = gemma3(c)
+    layers = fields["num_hidden_layers"]
+    computed = ["full_attention" if not (i + 1) % 5 else "sliding_attention" for i in range(layers)]
+    kinds = stated_layers(c, "layer_types", layers) or tuple(computed)
+    sparsity = c.items("activation_sparsity_pattern")[:layers]
+    few = [isinstance(one, int | float) and one > 0 for one in sparsity]
+    return {
+        **fields,
+        **mixers(_lent(kinds, min(c.count("num_kv_shared_layers", default=0), layers))),
+        **({"mlp_layer_types": rhythm(["dense_few" if one else "dense" for one in few])} if any(few) else {}),
+        "norm": "gemma4_rms_norm",
+        "value_norm": True,
+        "hidden_size_per_layer_input": c.count("hidden_size_per_layer_input", default=256),
+        "vocab_size_per_layer_input": c.count("vocab_size_per_layer_input", default=fields["vocab_size"]),
+        "altup_num_inputs": c.count("altup_num_inputs", default=4),
+        "laurel_rank": c.count("laurel_rank", default=64),
     }

@@ -54,6 +54,7 @@ FIELDS: tuple[Field, ...] = (
         choices=(
             Choice("dense", QT_TRANSLATE_NOOP("fields", "dense")),
             Choice("sparse", QT_TRANSLATE_NOOP("fields", "experts")),
+            Choice("dense_few", QT_TRANSLATE_NOOP("fields", "dense, few let through")),
             Choice("dense_sparse", QT_TRANSLATE_NOOP("fields", "dense beside experts")),
             Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
         ),

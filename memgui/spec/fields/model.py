@@ -323,6 +323,22 @@ FIELDS: tuple[Field, ...] = (
         maximum=1_000_000_000,
         advanced=True,
     ),
+    count(
+        "altup_num_inputs",
+        QT_TRANSLATE_NOOP("fields", "Streams"),
+        QT_TRANSLATE_NOOP("fields", "Copies of the residual stream, of which a layer sees one (Gemma 3n)."),
+        minimum=0,
+        maximum=64,
+        advanced=True,
+    ),
+    count(
+        "laurel_rank",
+        QT_TRANSLATE_NOOP("fields", "Rank beside attention"),
+        QT_TRANSLATE_NOOP("fields", "Width of the narrow way beside attention (Gemma 3n)."),
+        minimum=0,
+        maximum=1_000_000,
+        advanced=True,
+    ),
     flag(
         "embedding_norm",
         QT_TRANSLATE_NOOP("fields", "Embedding norm"),

@@ -1,0 +1,63 @@
+"""Layers with something of their own: other sizes, an embedding, a number they are multiplied by, streams."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import cycle, groupby, islice
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules import gemma3n, gemma4
+from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, LayerPlan, Writer
+from memgui.estimator.tape import Tape, Tensor
+from memgui.spec.model import ModelSpec
+from memgui.spec.variants import varied
+
+Runs = list[tuple[LayerPlan, int]]
+
+
+def completed(model: ModelSpec, found: Runs) -> Runs:
+    """The layers of ``model``, each with what it has of its own."""
+    if model.altup_num_inputs:
+        return _of_streams(model)
+    return [(_with_own(model, layer), many) for layer, many in found]
+
+
+def _of_streams(model: ModelSpec) -> Runs:
+    """Gemma 3n's layers, each one block."""
+    count = model.num_hidden_layers
+    each = zip(cycle(model.layer_types), cycle(model.mlp_layer_types or ("dense",)), strict=False)
+    found = []
+    for (mixer, feed), run in groupby(islice(each, count)):
+        few = feed == "dense_few"
+        key = f"{mixer}.few" if few else mixer
+        label = (MIXERS[mixer] if not few else FEED_FORWARDS[feed])[0]
+        found.append((LayerPlan(key, label, ((key, gemma3n.layer(mixer, few)),)), len(list(run))))
+    return found
+
+
+def _with_own(model: ModelSpec, layer: LayerPlan) -> LayerPlan:
+    """The layer with sizes of its own, an embedding of its own, a number that it is multiplied by."""
+    mixer = layer.blocks[0][0]
+    own = varied(model, mixer)
+    blocks = layer.blocks
+    if own.intermediate_size != model.intermediate_size:
+        blocks = tuple((f"{key}.{mixer}" if key in FEED_FORWARDS else key, write) for key, write in blocks)
+    if model.hidden_size_per_layer_input:
+        blocks = (*blocks, ("embedding of its own", gemma4.own_embedding))
+    if model.layer_scalar:
+        name, last = blocks[-1]
+        blocks = (*blocks[:-1], (name, _scaled(last)))
+    return layer._replace(blocks=blocks, variant=mixer if own != model else "")
+
+
+@cache
+def _scaled(write: Writer) -> Writer:
+    """A layer's last half, and the number that the layer's result is multiplied by in place."""
+
+    def scaled(t: Tape, c: Context, x: Tensor) -> Tensor:
+        y = write(t, c, x)
+        t.buffer("layer_scalar", (1,), c.options.width)
+        return op.scale_in_place(t, y)
+
+    return scaled
