@@ -148,6 +148,7 @@ class Document(QObject):
         self._defaults_of: Scenario | None = None
         self._changed_of: State | None = None
         self._changed: frozenset[str] = frozenset()
+        self._changed_parts: dict[str, tuple[Any, Any, tuple[str, ...]]] = {}
         self.undo_stack = QUndoStack(self)
         self.undo_stack.setUndoLimit(UNDO_LIMIT)
         self._rest = QElapsedTimer()
@@ -188,8 +189,19 @@ class Document(QObject):
         """Paths of the fields that differ from their default."""
         if self._changed_of is not self._state:
             self._changed_of = self._state
-            self._changed = frozenset(_differing(self.scenario, self._defaults(), ""))
+            self._changed = self._found_changed(self.scenario, self._defaults())
         return self._changed
+
+    def _found_changed(self, scenario: Scenario, default: Scenario) -> frozenset[str]:
+        """Each part is looked through when it is another one: an edit leaves most as they are."""
+        found: list[str] = []
+        for name in scenario.__struct_fields__:
+            one, other = getattr(scenario, name), getattr(default, name)
+            known = self._changed_parts.get(name)
+            if known is None or known[0] is not one or known[1] is not other:
+                known = self._changed_parts[name] = one, other, tuple(_differing(one, other, name))
+            found += known[2]
+        return frozenset(found)
 
     def _defaults(self) -> Scenario:
         if self._defaults_of is None or self._defaults_of.model is not self._state.origin:
@@ -345,16 +357,15 @@ class Document(QObject):
         self.result.emit(self._last)
 
 
-def _differing(value: msgspec.Struct, default: msgspec.Struct, above: str) -> Iterator[str]:
-    """Paths at which two structs of one type differ; equal branches are not walked."""
-    for name in value.__struct_fields__:
-        one, other = getattr(value, name), getattr(default, name)
-        if one is other or one == other:
-            continue
-        if isinstance(one, msgspec.Struct) and isinstance(other, msgspec.Struct):
-            yield from _differing(one, other, f"{above}{name}.")
-        else:
-            yield above + name
+def _differing(value: Any, default: Any, path: str) -> Iterator[str]:
+    """Paths at and under ``path`` at which two values differ; equal branches are not walked."""
+    if value is default or value == default:
+        return
+    if isinstance(value, msgspec.Struct) and isinstance(default, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from _differing(getattr(value, name), getattr(default, name), f"{path}.{name}")
+    else:
+        yield path
 
 
 def _reasons(estimate: Estimate) -> tuple[Issue, ...]:

@@ -16,12 +16,13 @@ THIN_SPACE = "\u2009"
 MINUS = "\u2212"
 UNCHANGED = "\u2013"
 _INT64 = 2**63
+_MOST_KNOWN = 1024
 
 
 class Numbers:
     """Writes numbers in one unit (``GiB`` or ``GB``) and one language."""
 
-    __slots__ = ("_by_threes", "_point", "_separator", "locale", "unit")
+    __slots__ = ("_by_threes", "_known", "_point", "_separator", "locale", "unit")
 
     def __init__(self, unit: str, locale: QLocale) -> None:
         self.unit = unit
@@ -31,6 +32,7 @@ class Numbers:
         # Most languages group by threes in our digits: then Python writes numbers, much faster.
         written = f"1{self._separator}234{self._separator}567"
         self._by_threes = locale.toString(1_234_567) == written
+        self._known: dict[tuple[int, int, int], str] = {}
 
     @staticmethod
     def of(view: View) -> Numbers:
@@ -162,8 +164,15 @@ class Numbers:
         return self.exact(size)
 
     def _scaled(self, size: int, unit: int, decimals: int) -> str:
-        text = self._decimal(_rounded(abs(size), unit, decimals), decimals)
-        return MINUS + text if size < 0 else text
+        """``size / unit``; the same figure stands in picture, legend, bar and reasons."""
+        key = size, unit, decimals
+        text = self._known.get(key)
+        if text is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            text = self._decimal(_rounded(abs(size), unit, decimals), decimals)
+            text = self._known[key] = MINUS + text if size < 0 else text
+        return text
 
     def _decimal(self, scaled: int, decimals: int) -> str:
         """``scaled`` has ``decimals`` digits behind the point."""

@@ -235,9 +235,16 @@ class SectionHeader(QAbstractButton):
     def set_summary(self, summary: str, pill: str = "") -> None:
         """What stands at the right: the summary while closed, the pill (it wins) in both states."""
         if (summary, pill) != (self._summary, self._pill):
+            seen = self._seen
             self._summary, self._pill = summary, pill
             self.setAccessibleDescription(pill or summary)
-            self.update()
+            if seen != self._seen:
+                self.update()
+
+    @property
+    def _seen(self) -> str:
+        """What stands at the right now."""
+        return self._pill or ("" if self.isChecked() else self._summary)
 
     def sizeHint(self) -> QSize:
         look = Look.of(self)

@@ -29,6 +29,7 @@ from memgui.planning.layout import together
 from memgui.spec import Device, Issue
 from memgui.spec.fields import BY_PATH, FIELDS, SECTIONS, Field, Kind
 
+_SIZES = tuple(field.path for field in FIELDS if field.kind is Kind.BYTES)
 OPEN_AT_FIRST = ("workload", "precision", "engine", "device")
 REST_MS = 400
 """What is wrong is said after a rest this long, not while a number is half typed."""
@@ -56,6 +57,8 @@ class Form(QWidget):
         self._focused: Row | None = None
         self._pointed: Row | None = None
         self._limits: Mapping[str, Limit] = {}
+        self._rows: dict[str, Row] = {}
+        self._judged = False
         self.sections: dict[str, Section] = {}
         self.setAccessibleName(self.tr("Set-up"))
         self._make_top()
@@ -137,6 +140,7 @@ class Form(QWidget):
             section.set_open(key in keys)
 
     def _adopt(self, row: Row) -> None:
+        self._rows[row.field.path] = row
         row.edited.connect(self._edited)
         row.finished.connect(self._document.finish_gesture)
         row.reset.connect(self._reset)
@@ -165,8 +169,9 @@ class Form(QWidget):
             self._show_limits()
         if self.find_line.text():
             self._find(self.find_line.text())
-        if any(row.said for row in self.rows()):
+        if self._judged:
             self._clear_gone(result.issues)
+            self._judged = bool(result.issues)
         if result.issues:
             self._rest.start()
         else:
@@ -175,8 +180,9 @@ class Form(QWidget):
     def _show_sizes(self) -> None:
         """Say exact bytes in the chosen unit too."""
         numbers = Numbers.of(self._view.view)
-        for row in self.rows():
-            if row.field.kind is Kind.BYTES:
+        for path in _SIZES:
+            row = self._rows.get(path)
+            if row is not None:
                 value = row.editor.value()
                 row.set_aside(numbers.sentence(value) if isinstance(value, int) else "")
 
@@ -214,6 +220,7 @@ class Form(QWidget):
         if self._result is None:
             return
         issues = self._result.issues
+        self._judged = bool(issues)
         self._open_what_is_wrong(issues)
         said: dict[str, Issue] = {}
         outlined: set[str] = set()
@@ -249,13 +256,17 @@ class Form(QWidget):
 
     def set_limits(self, limits: Mapping[str, Limit]) -> None:
         """Show how far fields can go: in the groove, and in words where a value is past it."""
+        gone = self._limits.keys() - limits.keys()
         self._limits = limits
+        for path in gone & self._rows.keys():
+            self._rows[path].set_largest(None, "")
         self._show_limits()
 
     def _show_limits(self) -> None:
         numbers = Numbers.of(self._view.view)
-        for row in self.rows():
-            limit, value = self._limits.get(row.field.path), row.editor.value()
+        for path in self._limits.keys() & self._rows.keys():
+            row = self._rows[path]
+            limit, value = self._limits.get(path), row.editor.value()
             if limit is None or not isinstance(value, int):
                 row.set_largest(None, "")
             elif limit.largest is None:

@@ -21,6 +21,8 @@ from memgui.spec.fields import Field
 LABEL = 112
 """Width of the labels, at a 13 px body."""
 MARGIN = 16
+_OTHER = object()
+"""In place of a value, where the editor may hold another than was put into it."""
 
 
 class Row(QWidget):
@@ -40,7 +42,10 @@ class Row(QWidget):
         self._pointed = False
         self._text_issue: Issue | None = None
         self._issue: Issue | None = None
+        self._wrong = False
         self._limit = ""
+        self._largest: int | None = None
+        self._shown: Any = _OTHER
         self._aside = ""
         self.slider = slider_for(field, self)
         self.editor: Editor
@@ -85,12 +90,16 @@ class Row(QWidget):
         path = self.field.path
         for part in (self.editor, self.slider):
             if part is not None:
-                part.edited.connect(lambda value, held: self.edited.emit(path, value, held))
+                part.edited.connect(self._edited)
                 part.finished.connect(self.finished)
         if self.slider is not None:
             self.slider.reset.connect(lambda: self.reset.emit(path))
         if isinstance(self.box, NumberBox):
             self.box.failed.connect(self._text_failed)
+
+    def _edited(self, value: Any, held: bool) -> None:
+        self._shown = _OTHER
+        self.edited.emit(self.field.path, value, held)
 
     def stops(self) -> tuple[QWidget, ...]:
         """What Tab stops at, in the order of the line."""
@@ -98,6 +107,9 @@ class Row(QWidget):
 
     def set_value(self, value: Any) -> None:
         """Show the field's value."""
+        if value is self._shown:
+            return
+        self._shown = value
         self.editor.set_value(value)
         if self.slider is not None and isinstance(value, int):
             self.slider.set_value(value)
@@ -110,6 +122,9 @@ class Row(QWidget):
 
     def set_largest(self, largest: int | None, text: str) -> None:
         """Show up to where it fits: the groove, and ``text`` where the value is past it."""
+        if (largest, text) == (self._largest, self._limit):
+            return
+        self._largest = largest
         if self.slider is not None:
             self.slider.set_largest(largest)
         self._limit = text
@@ -117,9 +132,11 @@ class Row(QWidget):
 
     def set_issue(self, issue: Issue | None, *, outlined: bool = False) -> None:
         """Say what is wrong; ``outlined`` marks the field where another one says it."""
-        self._issue = issue
-        self._outline(outlined or (issue is not None and issue.severity == "error"))
-        self._say()
+        wrong = outlined or (issue is not None and issue.severity == "error")
+        if (issue, wrong) != (self._issue, self._wrong):
+            self._issue, self._wrong = issue, wrong
+            self.editor.set_invalid(wrong)
+            self._say()
 
     @property
     def said(self) -> str:
@@ -128,10 +145,8 @@ class Row(QWidget):
 
     def _text_failed(self, issue: Issue | None) -> None:
         self._text_issue = issue
+        self._shown = _OTHER
         self._say()
-
-    def _outline(self, wrong: bool) -> None:
-        self.editor.set_invalid(wrong)
 
     def _say(self) -> None:
         issue = self._text_issue or self._issue

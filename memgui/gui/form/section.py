@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
+from operator import attrgetter
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
@@ -20,7 +22,7 @@ from memgui.gui.form.summary import nothing_here, summary
 from memgui.gui.texts import section_title
 from memgui.gui.theme import Look, Role
 from memgui.planning.choices import refused
-from memgui.spec import get
+from memgui.spec import Scenario
 from memgui.spec.fields import Field
 from memgui.spec.messages import Message
 
@@ -46,6 +48,12 @@ class Section(QWidget):
         self._document = document
         self._wanted: Callable[[Field], bool] | None = None
         self._result: Result | None = None
+        self._reads = {field.path: attrgetter(field.path) for field in fields}
+        self._applying: list[Field] | None = None
+        self._paths: frozenset[str] = frozenset()
+        self._advanced: frozenset[str] = frozenset()
+        self._arranged: tuple[object, ...] = ()
+        self._seen: list[tuple[Row, Callable[[Scenario], Any]]] = []
         self._empty: QLabel | None = None
         self._body: QWidget | None = None
         self._column = QVBoxLayout(self)
@@ -73,17 +81,21 @@ class Section(QWidget):
         self._result = result
         scenario = result.scenario
         applying = [field for field in self.fields if field.applies(scenario)]
+        if applying != self._applying:
+            self._applying = applying
+            self._paths = frozenset(field.path for field in applying)
+            self._advanced = frozenset(field.path for field in applying if field.advanced)
+            self._arranged = ()
         shown = bool(applying) or bool(nothing_here(self.key, scenario))
         if shown is self.isHidden():
             self.setVisible(shown)
-        differing = self._document.changed_paths()
-        changed = sum(field.path in differing for field in applying)
+        changed = len(self._document.changed_paths() & self._paths)
         pill = ""
         if changed and self.key not in UNCOUNTED:
             pill = self.tr("{count} changed").format(count=changed)
         self.header.set_summary(summary(self.key, result), pill if self.is_open else "")
         if self.is_open:
-            self._refresh_rows(result, applying)
+            self._refresh_rows(scenario)
 
     def filter(self, wanted: Callable[[Field], bool] | None) -> int:
         """Show only the fields that ``wanted`` takes, advanced or not; the number of them in sight."""
@@ -161,15 +173,25 @@ class Section(QWidget):
         for one, following in pairwise(stops):
             QWidget.setTabOrder(one, following)
 
-    def _refresh_rows(self, result: Result, applying: list[Field]) -> None:
-        scenario = result.scenario
+    def _refresh_rows(self, scenario: Scenario) -> None:
         if self._wanted is not None:
             self._build()
-        paths = {field.path for field in applying}
+        arranged = (scenario.task, self._wanted, self.more.isChecked(), len(self.rows))
+        if arranged != self._arranged:
+            self._arranged = arranged
+            self._arrange(scenario)
+        for row, read in self._seen:
+            row.set_value(read(scenario))
+        self.more.count(len(self._advanced), len(self._document.changed_paths() & self._advanced))
+        self._say_empty("" if self._paths else nothing_here(self.key, scenario))
+
+    def _arrange(self, scenario: Scenario) -> None:
+        """Bring the rows into sight that are to be seen, and no others."""
+        self._seen = []
         open_more = self.more.isChecked()
         for path, row in self.rows.items():
             field = row.field
-            applies = path in paths
+            applies = path in self._paths
             if self._wanted is not None:
                 shown = applies and self._wanted(field)
             else:
@@ -177,16 +199,12 @@ class Section(QWidget):
                 said = bool(field.why_not) and not field.path.startswith(_OTHER[scenario.task])
                 shown = (applies and not field.advanced) or (open_more and (applies or said))
             if shown:
-                row.set_value(get(scenario, path))
+                row.set_value(self._reads[path](scenario))
                 row.set_applies(applies)
+                self._seen.append((row, self._reads[path]))
             if shown == row.isHidden():
                 row.setVisible(shown)
-        advanced = [field for field in applying if field.advanced]
-        differing = self._document.changed_paths()
-        changed = sum(field.path in differing for field in advanced)
-        self.more.count(len(advanced), changed)
-        self.more.setVisible(bool(advanced) and self._wanted is None)
-        self._say_empty("" if applying else nothing_here(self.key, scenario))
+        self.more.setVisible(bool(self._advanced) and self._wanted is None)
 
     def _say_empty(self, text: str) -> None:
         if self._empty is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QAccessible, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QStyledItemDelegate,
@@ -43,6 +45,7 @@ class LegendTree(QTreeView):
         self._ring = False
         self._following = False
         self._current: ComponentPath = ()
+        self._open: set[str] = set()
         self.dimmed = 1.0
         self.setModel(model)
         self.setItemDelegate(_RowHeight(self))
@@ -57,8 +60,9 @@ class LegendTree(QTreeView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         slim(self)
         self.header().setStretchLastSection(True)
-        self.expanded.connect(self.rows_changed)
-        self.collapsed.connect(self.rows_changed)
+        self.expanded.connect(self._opened)
+        self.collapsed.connect(self._closed)
+        model.modelReset.connect(self._open.clear)
         selection.selected.connect(self.follow)
         selection.hovered.connect(lambda path: self.viewport().update())
 
@@ -69,19 +73,25 @@ class LegendTree(QTreeView):
 
     def height_of_rows(self) -> int:
         """What all open rows need."""
-        count = sum(
-            1 + (len(row.parts) if self.isExpanded(self._rows.index(number, 0)) else 0)
-            for number, row in enumerate(self._rows.rows)
-        )
+        rows = self._rows.rows
+        count = len(rows) + sum(len(row.parts) for row in rows if row.path[0] in self._open)
         return count * Look.of(self).px(ROW)
 
     def open_components(self) -> set[str]:
         """Keys of the components whose parts are in sight."""
-        return {
-            row.path[0]
-            for number, row in enumerate(self._rows.rows)
-            if self.isExpanded(self._rows.index(number, 0))
-        }
+        return set(self._open)
+
+    def _opened(self, index: QModelIndex) -> None:
+        row = self._rows.row_at(index)
+        if row is not None:
+            self._open.add(row.path[0])
+        self.rows_changed.emit()
+
+    def _closed(self, index: QModelIndex) -> None:
+        row = self._rows.row_at(index)
+        if row is not None:
+            self._open.discard(row.path[0])
+        self.rows_changed.emit()
 
     def set_open(self, keys: set[str]) -> None:
         """Open these components and close the others."""
@@ -98,6 +108,13 @@ class LegendTree(QTreeView):
         self._current = row.path if row is not None else ()
         if index.isValid():
             self.scrollTo(index)
+
+    def dataChanged(self, first: Index, last: Index, roles: Sequence[int] = ()) -> None:
+        """All rows are of one height and none is edited: there is nothing to it but to paint them."""
+        if QAccessible.isActive():
+            super().dataChanged(first, last, list(roles))
+        else:
+            self.viewport().update()
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)

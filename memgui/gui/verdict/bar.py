@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QHelpEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
@@ -10,7 +12,7 @@ from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
-from memgui.gui.metrics import MIDDLE
+from memgui.gui.metrics import MIDDLE, Metrics
 from memgui.gui.motion import Eased
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
@@ -73,6 +75,7 @@ class CapacityBar(QWidget):
         self._estimate: Estimate | None = None
         self._said: Said | None = None
         self._card = 0
+        self._ticks: tuple[tuple[object, ...], Sequence[geometry.Label]] = ((), ())
         self._stale = False
         self._eased = Eased(self, view)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -300,6 +303,17 @@ class CapacityBar(QWidget):
         bold.write(painter, rect.adjusted(pad, 0, 0, 0), name)
         plain.write(painter, rect.adjusted(pad * 1.75 + bold.horizontalAdvance(name), 0, 0, 0), figure)
 
+    def _all_ticks(
+        self, scale: geometry.Scale, numbers: Numbers, metrics: Metrics
+    ) -> Sequence[geometry.Label]:
+        """The labels of the scale, which most edits leave as it is."""
+        made_for, labels = self._ticks
+        if made_for != (scale, numbers, metrics):
+            unit, name = numbers.unit_bytes, numbers.unit
+            labels = geometry.all_ticks(scale, unit, name, numbers.axis, metrics.horizontalAdvance)
+            self._ticks = (scale, numbers, metrics), labels
+        return labels
+
     def _paint_marks(
         self, painter: QPainter, look: Look, bar: QRectF, sizes: geometry.Sizes, scale: geometry.Scale
     ) -> None:
@@ -361,13 +375,10 @@ class CapacityBar(QWidget):
             bold.write(painter, QRectF(label.x, row.top(), label.width + 2, row.height()), said.range)
         metrics = look.metrics(Role.CAPTION)
         painter.setPen(colours.tertiary)
-        numbers = said.numbers
-        unit = numbers.unit_bytes
-        ticks = geometry.tick_labels(
-            scale, unit, numbers.unit, numbers.axis, metrics.horizontalAdvance, taken, look.px(8)
-        )
+        ticks = geometry.clear_labels(self._all_ticks(scale, said.numbers, metrics), taken, look.px(8))
+        top, high = row.top(), row.height()
         for label in ticks:
-            metrics.write(painter, QRectF(label.x, row.top(), label.width + 2, row.height()), label.text)
+            metrics.write(painter, QRectF(label.x, top, label.width + 2, high), label.text)
         painter.setPen(QPen(colours.border, 1))
         for label in ticks:
             x = round(label.x + label.width / 2) + 0.5

@@ -115,6 +115,13 @@ def tick_labels(
     gap: float,
 ) -> list[Label]:
     """Ticks under the bar; the last carries the unit; those that would touch a label are dropped."""
+    return clear_labels(all_ticks(scale, unit, unit_name, figure, measure), taken, gap)
+
+
+def all_ticks(
+    scale: Scale, unit: int, unit_name: str, figure: Callable[[str], str], measure: Measure
+) -> list[Label]:
+    """The label of every tick of a scale."""
     labels = []
     figures = tick_figures(scale, unit)
     for index, (size, raw) in enumerate(figures):
@@ -124,6 +131,11 @@ def tick_labels(
         x = scale.x(size) - width / 2
         x = min(max(x, 0.0), scale.width - width)
         labels.append(Label(x, width, text))
+    return labels
+
+
+def clear_labels(labels: Sequence[Label], taken: Sequence[Label], gap: float) -> list[Label]:
+    """The last of these labels, and of the others those that touch none that stands there."""
     kept: list[Label] = []
     # The last tick tells the unit: it is placed first, and closer than the others may come.
     for label in (labels[-1], *labels[:-1]):
