@@ -357,10 +357,21 @@ class SweepChart(QWidget):
         painter.drawLine(QPointF(x, sheet.axis.top), QPointF(x, sheet.axis.bottom))
         if point.peak_bytes <= sheet.axis.end:
             Tags(painter, look, sheet, numbers).dot(QPointF(x, sheet.axis.y(point.peak_bytes)), colours.text)
-        rows = [(component_name(key), size) for key, size in _parts(sheet, self._at)]
-        rows.append((self.tr("Total"), point.peak_bytes))
         title = value_text(self._swept.plan.path, point.value, numbers)
-        self._paint_read_out(painter, look, x, title, [(name, numbers.two(size)) for name, size in rows])
+        self._paint_read_out(painter, look, x, title, self.read_out())
+
+    def read_out(self) -> list[tuple[str, str]]:
+        """What the crosshair reads off: each component, their total, and what the pinned set-up needs."""
+        point, sheet, numbers = self.read_off, self.sheet(), Numbers.of(self._view.view)
+        if point is None or sheet is None or self._at is None or self._swept is None:
+            return []
+        rows = [(component_name(key), numbers.two(size)) for key, size in _parts(sheet, self._at)]
+        rows.append((self.tr("Total"), numbers.two(point.peak_bytes)))
+        pinned = next((one for one in self._swept.pinned if one.value == point.value), None)
+        if pinned is not None:
+            known = numbers.two(pinned.peak_bytes) if pinned.issue is None else "–"
+            rows.append((self.tr("Pinned"), known))
+        return rows
 
     def _paint_read_out(
         self, painter: QPainter, look: Look, x: float, title: str, rows: list[tuple[str, str]]
@@ -383,7 +394,7 @@ class SweepChart(QWidget):
             QRectF(inner.left(), inner.top(), inner.width(), step), Qt.AlignmentFlag.AlignLeft, title
         )
         for at, (name, figure) in enumerate(rows, start=1):
-            weight = 600 if at == len(rows) else 400
+            weight = 600 if name == self.tr("Total") else 400
             row = QRectF(inner.left(), inner.top() + at * step, inner.width(), step)
             painter.setFont(look.font(Role.SMALL, weight))
             painter.setPen(colours.text if weight == 600 else colours.secondary)

@@ -133,6 +133,7 @@ class SweepTable(QTableView):
         self.setTabKeyNavigation(False)
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(look.px(24))
+        self.setCornerWidget(QWidget(self))  # nothing is framed between the bars
         head = _Head(self)
         self.setHorizontalHeader(head)
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)

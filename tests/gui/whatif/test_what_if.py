@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from memgui.estimator import estimate
+from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import DARK, LIGHT
 from memgui.gui.whatif.page import WhatIfPage
@@ -320,6 +321,16 @@ def test_pinned_curve_is_that_of_the_pinned_set_up(page: WhatIfPage, real: House
     assert swept.pinned_name == "before"
     assert swept.pinned[50].peak_bytes == need(pinned, training__sequence_length=swept.pinned[50].value)
     assert swept.pinned[-1].peak_bytes > swept.points[-1].peak_bytes
+    page.chart.setFocus()
+    QTest.keyClick(page.chart, Qt.Key.Key_End)
+    numbers, there = Numbers.of(real.view.view), {"training__sequence_length": swept.plan.high}
+    read = page.chart.read_out()
+    assert read[-1] == ("Pinned", numbers.two(need(pinned, **there)))
+    found = estimate(replace(real.document.scenario, LENGTH, swept.plan.high))
+    assert read[-2] == ("Total", numbers.two(found.peak_bytes))
+    sizes = {component_name(node.key): numbers.two(node.bytes) for node in found.components if node.bytes}
+    assert sizes.items() <= dict(read).items()
+    assert not page.grab().isNull()
 
 
 def test_devices_are_drawn_when_ticked(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
