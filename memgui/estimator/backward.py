@@ -7,42 +7,29 @@ gradient and what it saved die.  Where two gradients meet they are summed in pla
 
 from __future__ import annotations
 
-from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, Thing, gradient_of
+from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, gradient_of
 from memgui.estimator.lifetimes import Consumer, Role
 from memgui.estimator.outcome import coming_to
-from memgui.estimator.saved import FREED, Saved, behind
+from memgui.estimator.saved import FREED, Saved, staying_in
 from memgui.estimator.tape import ALIAS, NEW, PARAMETER, REPLACES, Op, Tape, Tensor
 
 
 class Back:
-    """A block's backward: ``start`` is its output's gradient, ``finish`` its input's, if there is one.
+    """A block's backward: its events, and the gradient of its input (``finish``), if there is one.
 
     After the first ``unaided`` events it wants something saved.
     """
 
-    __slots__ = ("events", "finish", "finish_group", "start", "start_group", "unaided")
+    __slots__ = ("events", "finish", "unaided")
 
-    def __init__(self, start: Gradient) -> None:
+    def __init__(self) -> None:
         self.events = Events()
-        self.start = start
-        self.finish: Gradient | None = None
+        self.finish = Group(())
         self.unaided = -1
-
-    def close(self, finish: Gradient | None) -> None:
-        """The walk is over: nothing more is added."""
-        self.finish = finish
-        self.start_group = Group((self.start,))
-        self.finish_group = Group((finish,) if finish is not None else ())
 
     def early(self) -> tuple[Group, Group]:
         """What is born, and what has died, before anything saved is wanted."""
-        count: dict[Thing, int] = {}
-        events = self.events
-        for thing, coefficient in zip(events.things[: self.unaided], events.coefficients, strict=False):
-            if coefficient:
-                count[thing] = count.get(thing, 0) + (1 if coefficient > 0 else -1)
-        born = Group(thing for thing, times in count.items() if times > 0)
-        return born, Group(thing for thing, times in count.items() if times < 0)
+        return self.events.net(self.unaided, whole=False)
 
     def release(self, gradient: Gradient) -> None:
         """One who waited for ``gradient`` has it."""
@@ -58,6 +45,7 @@ class Back:
 
 def backward(
     tape: Tape,
+    start: Gradient,
     saved: dict[Tensor, int],
     role: Role,
     *,
@@ -68,24 +56,20 @@ def backward(
 ) -> Back:
     """Births and deaths while autograd runs the block back.
 
-    At its start the gradient of the block's output and all of ``saved`` are alive, at its end the
-    gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
-    so each new one is added to them and dies, or a ``consumer`` takes it.  ``keep_input``: someone
-    else keeps the block's input (checkpointing does).  ``repeated``: what is run back was computed a
-    second time, and the graph that pinned tensors hang on is gone, but for what the module refers to.
+    At its beginning the gradient of the block's output (``start``) and all of ``saved`` are alive, at its
+    end the gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
+    so each new one is added to them and dies, or a ``consumer`` takes it.  ``keep_input`` and
+    ``repeated``: see :func:`memgui.estimator.saved.staying_in`.
     """
     assert tape.out is not None
-    back = Back(gradient_of(tape.out))
-    if tape.final:
-        back.start.refs += 1  # the caller of backward() holds the gradient of the loss
+    back = Back()
+    start.refs = 2 if tape.final else 1  # the caller of backward() holds the gradient of the loss
     events = back.events
     things, sizes = events.things, events.sizes
     left = dict(saved)
-    staying: set[Tensor] = set(behind(tape) if tape.referred else ()) if repeated else set(tape.pinned)
-    if keep_input and tape.carried is not None:
-        staying.add(tape.carried)
+    staying = staying_in(tape, keep_input=keep_input, repeated=repeated)
     held = Saved(tape, left, staying) if tape.regions else None
-    grads = {tape.out: back.start}
+    grads = {tape.out: start}
     coming = coming_to(tape)
     weights = _Weights(back, role, accumulate, consumer)
     waiting = role.waiting
@@ -179,7 +163,8 @@ def backward(
         if tensor.origin != PARAMETER:
             back.keep(grads[tensor], gradient)
     events.over(tape.ops[0])
-    back.close(grads.get(tape.carried) if tape.carried is not None else None)
+    if tape.carried is not None and tape.carried in grads:
+        back.finish = Group((grads[tape.carried],))
     return back
 
 

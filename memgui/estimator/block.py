@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from memgui.estimator.backward import Back, backward
-from memgui.estimator.bounds import born_back, born_forward, summed
-from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Scratch, Thing
+from memgui.estimator.bounds import born_back, born_forward
+from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Scratch, Thing, gradient_of
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome, outcome
-from memgui.estimator.saved import behind, saved_roots
+from memgui.estimator.saved import FREED, behind, saved_roots, staying_in
 from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
 
 SPARED = frozenset(
@@ -91,6 +91,12 @@ class Block:
         """Forward without saving: inference, or the first pass of a checkpointed layer."""
         return forward(self.tape, {})
 
+    @once
+    def start(self) -> Group:
+        """The gradient of its output, with which its backward begins."""
+        assert self.tape.out is not None
+        return Group((gradient_of(self.tape.out),))
+
     def back(
         self,
         role: Role = ALONE,
@@ -104,8 +110,11 @@ class Block:
         key = accumulate, keep_input, repeated, consumer, role
         found = self._backs.get(key)
         if found is None:
+            (start,) = self.start.things
+            assert isinstance(start, Gradient)
             found = self._backs[key] = backward(
                 self.tape,
+                start,
                 self.saved,
                 role,
                 accumulate=accumulate,
@@ -114,6 +123,11 @@ class Block:
                 consumer=consumer,
             )
         return found
+
+    def freed(self, *, repeated: bool) -> Group:
+        """What was saved and is not any more when it has run back."""
+        staying = staying_in(self.tape, keep_input=False, repeated=repeated)
+        return Group([root for root in self.saved if root.origin in FREED and root not in staying])
 
     def outcome(self, role: Role = ALONE, *, accumulate: bool = False) -> Outcome:
         """What its backward leaves; see :func:`memgui.estimator.outcome.outcome`."""
@@ -138,13 +152,13 @@ class Block:
 
     @once
     def most_forward(self) -> Pairs:
-        """A bound on what is alive beyond the start while it runs, its input included."""
-        return summed(born_forward(self.tape), self.input.pairs)
+        """A bound on what is alive beyond the start while it runs."""
+        return born_forward(self.tape)
 
     @once
     def most_back(self) -> Pairs:
-        """The same while it runs back, its output's gradient included."""
-        return summed(born_back(self.tape), self.output.pairs)
+        """The same while it runs back."""
+        return born_back(self.tape)
 
     # -- groups ---------------------------------------------------------------------------------
 

@@ -78,16 +78,16 @@ class Events:
     (:class:`Inner`) counts in ``sizes``, and is 0 in ``coefficients``.
     """
 
-    __slots__ = ("_coefficients", "_ends", "_operators", "sizes", "stop", "tables", "things")
+    __slots__ = ("_coefficients", "_ends", "_nets", "_operators", "sizes", "stop", "things")
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
         self.things: list[Thing] = []
         self.stop = 0
-        self.tables: dict[object, Table] | None = None
         self._ends: list[int] = []
         self._operators: list[Op] = []
         self._coefficients: list[int] | None = None
+        self._nets: dict[tuple[int | None, bool], tuple[Group, Group]] = {}
 
     def born(self, thing: Thing) -> None:
         """``thing`` is allocated."""
@@ -111,6 +111,23 @@ class Events:
     def after(self, operators: int) -> int:
         """How many events have happened when so many operators have run."""
         return self._ends[operators - 1] if operators else 0
+
+    def net(self, stop: int | None = None, *, whole: bool = True) -> tuple[Group, Group]:
+        """What is there after the first ``stop`` events and was not before, and what has gone.
+
+        ``whole``: what kernels allocate themselves is there too.
+        """
+        found = self._nets.get((stop, whole))
+        if found is None:
+            count: dict[Thing, int] = {}
+            sizes = self.sizes if whole else self.coefficients
+            for thing, size in zip(self.things[:stop], sizes, strict=False):
+                if size:
+                    count[thing] = count.get(thing, 0) + (1 if size > 0 else -1)
+            born = [thing for thing, times in count.items() for _ in range(times)]
+            gone = [thing for thing, times in count.items() for _ in range(-times)]
+            found = self._nets[stop, whole] = Group(born), Group(gone)
+        return found
 
     def copy(self) -> Events:
         """The same, to go on from."""

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import islice
 
 import msgspec
 
 from memgui.estimator.account import account
-from memgui.estimator.measure import Bytes, Contents, N, Pile
+from memgui.estimator.measure import Bytes, Contents
 from memgui.estimator.moments import LOAD, SERVING, Amount, Overhead, amount_of, moment
 from memgui.estimator.once import once
 from memgui.estimator.overhead import BLOCK, block_bytes
@@ -29,11 +28,12 @@ from memgui.estimator.program import Program, compiled
 from memgui.estimator.quantisation import WHOLE, Share, matrix, scheme_of
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
-from memgui.estimator.search import Highest, highest_of
+from memgui.estimator.search import Heights, Highest
 from memgui.estimator.stages import cached, on_stage, points
+from memgui.estimator.stock import Stock
 from memgui.estimator.symbols import INFERENCE
 from memgui.estimator.tape import Tensor
-from memgui.estimator.walk import Walk
+from memgui.estimator.walk import Walk, walk_of
 from memgui.spec.formats import SCHEMES, WeightScheme
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
@@ -46,7 +46,7 @@ CARVED = "5.24"
 
 
 class Pass:
-    """One pass over bytes (``walk``), and what the cache holds before and after it.
+    """One pass (``walk``), and what the cache holds before and after it.
 
     ``beside``: what the pass before left that is still referred to.
     """
@@ -59,12 +59,13 @@ class Pass:
         self.inputs = [*_inputs(program, scenario.inference.linear_causal_mask), *beside]
         self.numbers = Bytes(monomial_values(scenario, program, INFERENCE))
         self.tensors = Contents(self.numbers)
-        self.walk: Walk[int] = Walk(program, self.numbers)
+        self.walk = walk_of(program)
+        self.heights = Heights(self.walk, self.numbers)
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
 
-    def contents(self) -> Walk[Pile]:
-        """The same walk over tensors."""
-        return Walk(self.program, self.tensors, guide=self.walk)
+    def cached(self, *, before: bool = False) -> int:
+        """Bytes of all layers' caches after the pass, or ``before`` it."""
+        return self.numbers.bytes(self.walk.cache(before=before))
 
 
 def _inputs(program: Program, by_row: bool) -> list[Tensor]:
@@ -133,19 +134,19 @@ class InferenceRun(Run):
             self.weight_excess + sum(block_bytes(size) - size for size in sizes),
         )
 
-    def cache(self, walk: Walk[N], *, before: bool = False) -> N:
+    def cache(self, walk: Walk, *, before: bool = False) -> Stock:
         """What the caches hold here after a pass, or ``before`` it."""
         if self.share is WHOLE:
             return walk.cache(before=before)
         return cached(walk, self.share, before=before)
 
-    def forward(self, walk: Walk[N]) -> Iterator[Point[N]]:
+    def forward(self, walk: Walk) -> Sequence[Point]:
         """The points of a pass here."""
-        return walk.forward() if self.share is WHOLE else points(walk, self.share)
+        return walk.forward() if self.share is WHOLE else tuple(points(walk, self.share))
 
     def persistent(self) -> int:
         if self.program.options.ahead:
-            return self.account.weight_bytes + self.prefill.walk.cache() + sum(self.prefill.input_sizes)
+            return self.account.weight_bytes + self.prefill.cached() + sum(self.prefill.input_sizes)
         return self.account.weight_bytes
 
     def floors(self) -> tuple[Floor, ...]:
@@ -187,11 +188,11 @@ class InferenceRun(Run):
             return {}
         inference = self.scenario.inference
         if self.program.options.static or self.program.options.cache_format:
-            held = self.passes[-1].walk.cache()
+            held = self.passes[-1].cached()
             tokens = inference.batch_size * (inference.prompt_tokens + inference.generated_tokens)
             return {"kv_bytes_per_token": held // tokens, "kv_cache_bytes": held}
         last = self.passes[-1] if len(self.passes) > 1 else self.one_more()
-        held, before = last.walk.cache(), last.walk.cache(before=True)
+        held, before = last.cached(), last.cached(before=True)
         return {
             "kv_bytes_per_token": (held - before) // inference.batch_size,
             "kv_cache_bytes": held if len(self.passes) > 1 else before,
@@ -205,9 +206,10 @@ class InferenceRun(Run):
         """The pass with the peak, and where that is."""
         best: tuple[Pass, Highest] | None = None
         for part in self.passes:
-            rest = self.cache(part.walk, before=True) + (sum(part.input_sizes) if self.share.stem else 0)
+            rest = part.numbers.bytes(self.cache(part.walk, before=True))
+            rest += sum(part.input_sizes) if self.share.stem else 0
             points = [(point, rest) for point in self.forward(part.walk)]
-            found = highest_of(points, part.numbers, 0 if best is None else best[1].bytes + 1)
+            found = part.heights.highest_of(points, 0 if best is None else best[1].bytes + 1)
             if found is not None:
                 best = part, found
         return best
@@ -216,19 +218,15 @@ class InferenceRun(Run):
         if self._highest is None:  # a device without layers
             return self._idle()
         part, found = self._highest
-        return self._found(part, found.at, found.offset)
+        return self._found(part, found.point, found.offset)
 
     def _idle(self) -> Found:
         base = self.inputs_and_weights(self.prefill)
         return Found("load", "load", LOAD, base, Amount({}, 0), dict, -1, "")
 
-    def _found(self, part: Pass, at: int, offset: int) -> Found:
-        walk = part.contents()
-        point = next(islice(self.forward(walk), at, None))
-        pile = point.amount()
-        if offset:
-            pile = walk.m.add(pile, point.slope(), offset)
-        pile = walk.m.add(pile, self.cache(walk, before=True))
+    def _found(self, part: Pass, point: Point, offset: int) -> Found:
+        whole = part.heights.whole(point, offset)
+        whole.include(self.cache(part.walk, before=True))
         stage = f"{part.name}.{STAGES.get(point.key, point.key)}"
         layer = point.start + offset if point.start >= 0 else -1
         base = self.inputs_and_weights(part)
@@ -237,10 +235,10 @@ class InferenceRun(Run):
             stage,
             SERVING[stage],
             base,
-            amount_of(pile, part.tensors),
-            partial(part.tensors.bag, pile),
+            amount_of(whole, part.tensors),
+            partial(part.tensors.bag, whole),
             layer,
-            operator_at(part.numbers, point.place()),
+            operator_at(part.numbers, part.heights.place(point)),
         )
 
     def _part(self, found: Found) -> Pass:
@@ -266,13 +264,13 @@ class InferenceRun(Run):
         load = Amount({"weights": a.weight_bytes}, self.weight_excess)
         yield moment("load", "load", LOAD, load, overhead)
         for part in self.passes:
-            walk = part.contents()
+            walk = part.walk
             before = self.inputs_and_weights(part)
             base = before.plus(amount_of(self.cache(walk, before=True), part.tensors))
             for point in self.forward(walk):
-                amount = base.plus(amount_of(point.amount(), part.tensors))
-                slope = amount_of(point.slope(), part.tensors) if point.count > 1 else Amount({}, 0)
-                operator = operator_at(part.numbers, point.place())
+                amount = base.plus(amount_of(part.heights.whole(point), part.tensors))
+                slope = amount_of(point.inside.slope, part.tensors)
+                operator = operator_at(part.numbers, part.heights.place(point))
                 stage = f"{part.name}.{STAGES.get(point.key, point.key)}"
                 for offset in range(point.count):
                     layer = point.start + offset if point.start >= 0 else -1

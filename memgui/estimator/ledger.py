@@ -15,7 +15,7 @@ from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.result import Parameters
 from memgui.estimator.run import Run, operator_at
-from memgui.estimator.search import highest
+from memgui.estimator.search import Heights
 from memgui.estimator.tape import Tensor
 from memgui.estimator.training import CLIP, TrainingRun
 from memgui.spec.scenario import Scenario
@@ -142,7 +142,7 @@ class Ledger:
         run = self._run
         if not isinstance(run, InferenceRun):
             raise TypeError("only serving has a cache")
-        return CacheFigures(run.prefill.walk.cache(), run.one_more().walk.cache())
+        return CacheFigures(run.prefill.cached(), run.one_more().cached())
 
     # -- tensors -------------------------------------------------------------------------------------
 
@@ -188,8 +188,9 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
         walk = run.walk(accumulate=accumulate, ran=states or further)
         for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
             busy = run.busy(base, back=phase == "backward").bytes
-            phases[phase + suffix], operators[phase + suffix] = _highest(run, busy, points)
-    left = run.left(run.walk(accumulate=stay))
+            phases[phase + suffix], operators[phase + suffix] = _highest(run.heights(walk), busy, points)
+    numbers = run.numbers
+    left = numbers.bytes(run.left(run.walk(accumulate=stay)))
     if run.scenario.training.gradient_clipping:
         full = run.base(states=states, gradients=True).bytes
         phases["clip"], operators["clip"] = full + left + a.clip_bytes, CLIP
@@ -197,7 +198,7 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
     return StepFigures(
         start=start,
         after_forward=run.busy(run.base(states=states, gradients=stay), back=False).bytes
-        + run.walk(accumulate=stay).after_forward(),
+        + numbers.bytes(run.walk(accumulate=stay).after_forward()),
         after_backward=run.base(states=states or a.consumer is not None, gradients=True).bytes + left,
         grad_bytes=a.gradient_bytes,
         after_step=done + referred,
@@ -208,10 +209,10 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
     )
 
 
-def _highest(run: TrainingRun, base: int, points: Iterator[Point[int]]) -> tuple[int, str]:
+def _highest(heights: Heights, base: int, points: Iterable[Point]) -> tuple[int, str]:
     best, operator = -1, ""
     for point in points:
-        most, _ = highest(point)
+        most, _ = heights.highest(point)
         if most > best:
-            best, operator = most, operator_at(run.numbers, point.place())
+            best, operator = most, operator_at(heights.numbers, heights.place(point))
     return base + best, operator

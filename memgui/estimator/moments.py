@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, overload
 
-from memgui.estimator.measure import Contents, Pile
+from memgui.estimator.measure import Contents
 from memgui.estimator.result import COMPONENTS, Moment
+from memgui.estimator.stock import Stock
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 
 FIRST = {
@@ -117,17 +118,9 @@ class Amount(NamedTuple):
         return Amount(total, self.excess + other.excess * times)
 
 
-def amount_of(pile: Pile, contents: Contents) -> Amount:
-    """The bytes of what is in ``pile``, by component."""
-    components: dict[str, int] = {}
-    excess = 0
-    for lot, times in pile.items():
-        if times:
-            sums, over = contents.sums(lot)
-            for component, size in sums.items():
-                components[component] = components.get(component, 0) + size * times
-            excess += over * times
-    return Amount(components, excess)
+def amount_of(stock: Stock, contents: Contents) -> Amount:
+    """The bytes of what is in ``stock``, by component."""
+    return Amount(*contents.sums(stock))
 
 
 class Beside(NamedTuple):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Generic, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
 
 from memgui.estimator.events import Events, Pairs
-from memgui.estimator.measure import Bytes, N, Sorter
 from memgui.estimator.program import Kind
 from memgui.estimator.roles import Roles
+from memgui.estimator.stock import NOTHING, Sorter, Stock
 
 
 class Place(NamedTuple):
@@ -22,108 +24,61 @@ class Place(NamedTuple):
     back: bool = False
 
 
-Inside = Iterator[tuple[Place, Sorter, N]]
-"""Places inside a layer where the peak may lie, and what is alive when each begins (to be used at once)."""
+class Spot(NamedTuple):
+    """Events among which a peak may lie, made when asked for; ``before`` them that is alive beside.
 
-
-class Outside(NamedTuple):
-    """A block outside the layers."""
-
-    place: Place
-    sort: Sorter
-
-
-class Layer(Generic[N]):
-    """A layer of one kind, run forward or, with the roles of its blocks, back.
-
-    ``slope`` is what each such layer leaves behind, less what it takes away.  ``peak`` is the largest
-    of the amounts inside it, ``choice`` which of the candidates that is and where it lies, ``most`` a bound
-    on their bytes; all are found when asked for.  ``guide`` is the same layer over bytes, whose choice
-    holds.  ``end``: it is the first or the last one run back, where these differ from others.
+    No more than ``most`` together is ever alive at them beyond that.
     """
 
-    __slots__ = ("choice", "end", "guide", "kind", "most", "peak", "roles", "slope")
+    before: Stock
+    sort: Sorter
+    place: Callable[[], Place]
+    most: tuple[Pairs, ...]
 
-    def __init__(
-        self, kind: Kind, roles: Roles | None, slope: N, guide: Layer[int] | None, end: str = ""
-    ) -> None:
+    def beside(self, there: Stock) -> Spot:
+        """The same with more there before."""
+        before = Stock(self.before)
+        before.include(there)
+        return self._replace(before=before)
+
+
+class Outside:
+    """A block outside the layers."""
+
+    __slots__ = ("slope", "spots")
+
+    def __init__(self, spot: Spot) -> None:
+        self.spots = (spot,)
+        self.slope = NOTHING
+
+
+class Layer:
+    """A layer of one kind, run forward or, with the roles of its blocks, back.
+
+    ``slope`` is what each such layer leaves behind, less what it takes away.  ``spots`` are where the
+    peak inside it may lie, once they have been asked for.  ``end``: it is the first or the last one run
+    back, where these differ from others.
+    """
+
+    __slots__ = ("end", "kind", "roles", "slope", "spots")
+
+    def __init__(self, kind: Kind, roles: Roles | None, slope: Stock, end: str = "") -> None:
         self.kind = kind
         self.end = end
         self.roles = roles
         self.slope = slope
-        self.guide = guide
-        self.peak: N | None = None
-        self.choice: tuple[int, Place] | None = None
-        self.most: int | None = None
+        self.spots: tuple[Spot, ...] = ()
 
 
-class Walker(Protocol[N]):
-    """What a point needs of the walk that came by it."""
-
-    def amount(self, live: N, inside: Layer[N] | Outside) -> N:
-        """What is alive at the peak of ``inside``, with ``live`` before it."""
-        ...
-
-    def slope(self, inside: Layer[N] | Outside) -> N:
-        """What it leaves behind."""
-        ...
-
-    def place(self, inside: Layer[N] | Outside) -> Place:
-        """Where its peak lies."""
-        ...
-
-    def bound(self, layer: Layer[N]) -> Iterator[Pairs]:
-        """Their sum is no less than what is ever alive inside a layer beyond what was before."""
-        ...
-
-
-class Point(Generic[N]):
+class Point(msgspec.Struct, frozen=True, eq=False, gc=False):
     """``count`` alike points, at layers ``start``, ``start + step``, ... (one where it is no layer).
 
     ``live`` is what is alive before the first of them.
     """
 
-    __slots__ = ("_walk", "count", "inside", "key", "live", "start", "step")
-
-    def __init__(
-        self,
-        key: str,
-        walk: Walker[N],
-        live: N,
-        inside: Layer[N] | Outside,
-        start: int = -1,
-        count: int = 1,
-        step: int = 1,
-    ) -> None:
-        self.key = key
-        self.start = start
-        self.count = count
-        self.step = step
-        self._walk = walk
-        self.live = live
-        self.inside = inside
-
-    def with_live(self, live: N, start: int, count: int) -> Point[N]:
-        """``count`` points like this from layer ``start`` on, with ``live`` before them."""
-        return Point(self.key, self._walk, live, self.inside, start, count, self.step)
-
-    def amount(self) -> N:
-        """What is alive at the first point, in the order of the walk."""
-        return self._walk.amount(self.live, self.inside)
-
-    def slope(self) -> N:
-        """What each further point has more."""
-        return self._walk.slope(self.inside)
-
-    def place(self) -> Place:
-        """Where the peak lies."""
-        return self._walk.place(self.inside)
-
-    def bound(self: Point[int], numbers: Bytes) -> int:
-        """No less than any of the points holds."""
-        inside = self.inside
-        if isinstance(inside, Outside):
-            return self.amount()
-        if inside.most is None:
-            inside.most = sum([numbers.sum(pairs) for pairs in self._walk.bound(inside)])
-        return self.live + inside.most + max(0, inside.slope * (self.count - 1))
+    key: str
+    live: Stock
+    inside: Layer | Outside
+    start: int = -1
+    count: int = 1
+    step: int = 1

@@ -7,14 +7,15 @@ with as many bytes is one block.  Of alike layers the second stands for all that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from memgui.estimator.allocator import Allocator, Block
-from memgui.estimator.events import Events, Gradient, Group, Thing
-from memgui.estimator.measure import Bytes, Sorter
-from memgui.estimator.points import Outside, Place, Point
+from memgui.estimator.events import Gradient, Thing
+from memgui.estimator.measure import Bytes
+from memgui.estimator.points import Place, Point
+from memgui.estimator.stock import Stock
 from memgui.estimator.tape import Parameter
 from memgui.estimator.walk import Walk
 
@@ -32,42 +33,33 @@ Action = tuple[int, Slot, Slot, int, Allocator]
 """What happens, to whom, who has it then, the bytes that are asked for, and of whom."""
 
 
-class Counting:
-    """A measure of the walk: things by number."""
+class _Counting:
+    """Things in stocks, by number."""
 
-    def nothing(self) -> Alive:
-        return {}
+    def __init__(self) -> None:
+        self._known: dict[Stock, Alive] = {}
 
-    def add(self, amount: Alive, more: Alive, times: int = 1) -> Alive:
-        for thing, count in more.items():
-            left = amount.get(thing, 0) + count * times
-            if left:
-                amount[thing] = left
-            else:
-                amount.pop(thing, None)
-        return amount
-
-    def copy(self, amount: Alive) -> Alive:
-        return dict(amount)
-
-    def larger(self, one: Alive, other: Alive) -> bool:
-        raise NotImplementedError("numbers of things have no order")
-
-    def peak(self, events: Events, sort: Sorter, stop: int | None = None) -> Alive:
-        raise NotImplementedError("a peak is wanted of bytes")
-
-    def end(self, events: Events, sort: Sorter) -> Alive:
-        found: Alive = {}
-        for thing, size in zip(events.things, events.sizes, strict=True):
-            if size:
-                found[thing] = found.get(thing, 0) + (1 if size > 0 else -1)
-        return {thing: count for thing, count in found.items() if count}
-
-    def group(self, group: Group, sort: Sorter) -> Alive:
-        found: Alive = {}
-        for thing in group.things:
-            found[thing] = found.get(thing, 0) + 1
+    def of(self, stock: Stock) -> Alive:
+        """What is in ``stock``, and how many of each."""
+        found = self._known.get(stock)
+        if found is None:
+            found = self._known[stock] = {} if stock.before is None else dict(self.of(stock.before))
+            for one, _, times in stock.entries:
+                if isinstance(one, Stock):
+                    for thing, number in self.of(one).items():
+                        _count(found, thing, number * times)
+                else:
+                    for thing in one.things:
+                        _count(found, thing, times)
         return found
+
+
+def _count(alive: Alive, thing: Thing, number: int) -> None:
+    left = alive.get(thing, 0) + number
+    if left:
+        alive[thing] = left
+    else:
+        alive.pop(thing, None)
 
 
 class Replay:
@@ -82,6 +74,7 @@ class Replay:
         self.allocator = allocator
         self._streams = streams
         self._numbers = numbers
+        self._counting = _Counting()
         self._slots: dict[Thing, Slot] = {}
         self._actions: list[Action] = []
         self._sizes: dict[Thing, int] = {}
@@ -91,13 +84,13 @@ class Replay:
         """Whether anything is alive."""
         return any(self._slots.values())
 
-    def record(self, walk: Walk[Alive], points: Iterator[Point[Alive]]) -> list[list[Action]]:
+    def record(self, walk: Walk, points: Iterable[Point]) -> list[list[Action]]:
         """Play a pass; what was done, to be played again from the same beginning."""
         done: list[list[Action]] = []
         for point in points:
             for layer in range(min(point.count, 2)):
                 for alive, place in _places(walk, point, layer):
-                    self._become(alive)
+                    self._become(self._counting.of(alive))
                     self._happen(place)
                 done.append(self._flush())
             done += [done[-1]] * max(point.count - 2, 0)
@@ -115,9 +108,9 @@ class Replay:
             else:
                 other.append(one.pop())
 
-    def settle(self, alive: Alive) -> list[Action]:
+    def settle(self, alive: Stock) -> list[Action]:
         """Everything dies but ``alive`` and the gradients of weights."""
-        staying = dict(alive)
+        staying = dict(self._counting.of(alive))
         for thing, slot in self._slots.items():
             if slot and isinstance(thing, Gradient) and isinstance(thing.of, Parameter):
                 staying[thing] = len(slot)
@@ -198,16 +191,10 @@ class Replay:
         return found
 
 
-def _places(walk: Walk[Alive], point: Point[Alive], layer: int) -> Iterator[tuple[Alive, Place]]:
+def _places(walk: Walk, point: Point, layer: int) -> Iterator[tuple[Stock, Place]]:
     """Where a point leads to in its ``layer``-th layer, and what is alive as each place begins."""
-    inside, m = point.inside, walk.m
-    if isinstance(inside, Outside):
-        yield m.copy(point.live), inside.place
-        return
-    live = m.add(m.copy(point.live), inside.slope, layer)
-    if inside.roles is None:
-        places = walk.inside_forward(inside.kind)
-    else:
-        places = walk.inside_backward(inside.kind, inside.roles, inside.end)
-    for place, _, rel in places:
-        yield m.add(m.copy(live), rel), place
+    for spot in walk.spots(point.inside):
+        live = Stock(point.live)
+        live.include(point.inside.slope, layer)
+        live.include(spot.before)
+        yield live, spot.place()

@@ -116,6 +116,19 @@ FREED: Final = (MADE, CARRIED)
 """Where what a backward frees comes from."""
 
 
+def staying_in(tape: Tape, *, keep_input: bool, repeated: bool) -> set[Tensor]:
+    """What of the saved tensors outlives the block's backward.
+
+    ``keep_input``: someone else keeps the block's input (checkpointing does).  ``repeated``: what is run
+    back was computed a second time, and the graph that pinned tensors hang on is gone, but for what the
+    module refers to.
+    """
+    staying: set[Tensor] = set(behind(tape) if tape.referred else ()) if repeated else set(tape.pinned)
+    if keep_input and tape.carried is not None:
+        staying.add(tape.carried)
+    return staying
+
+
 class Saved:
     """What is saved of a block with stretches that are computed again, while autograd runs it back.
 

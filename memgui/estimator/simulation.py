@@ -9,7 +9,7 @@ from memgui.estimator.allocator import Allocator, Block, Stream
 from memgui.estimator.events import Gradient, Thing, gradient_of
 from memgui.estimator.loading import base_of, load
 from memgui.estimator.overhead import cublas_workspace
-from memgui.estimator.replay import Action, Counting, Replay
+from memgui.estimator.replay import Action, Replay
 from memgui.estimator.state import State
 from memgui.estimator.training import TrainingRun
 
@@ -94,7 +94,7 @@ class _Simulation:
                 forward, backward = max(forward, further[0]), max(backward, further[1])
                 self._free(self.replay.gradients())
             phases = forward, backward, self._optimizer(first=not step)
-            self.replay.settle(run.counting(Counting(), accumulate=there).all_referred())
+            self.replay.settle(run.walk(accumulate=there).all_referred())
             if not run.gradients_stay:
                 self._free(gradients)
                 gradients = []
@@ -102,7 +102,7 @@ class _Simulation:
 
     def _micro_batch(self, *, accumulate: bool) -> tuple[int, int]:
         """The peaks of its forward and its backward pass."""
-        walk = self.run.counting(Counting(), accumulate=accumulate, ran=self.replay.holds)
+        walk = self.run.walk(accumulate=accumulate, ran=self.replay.holds, traced=True)
         which = walk.accumulate, self.replay.holds  # what the pass before has left dies in this one
         known = self._passes.get(which)
         self._begin(0)

@@ -18,11 +18,11 @@ import msgspec
 
 from memgui.estimator.account import Account
 from memgui.estimator.coverage import NotCovered
-from memgui.estimator.measure import N
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.points import Point
 from memgui.estimator.program import Kind, Program
 from memgui.estimator.quantisation import Share, places, plain, stored
+from memgui.estimator.stock import Stock
 from memgui.estimator.walk import Walk
 from memgui.spec.formats import WeightScheme
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
@@ -180,38 +180,40 @@ def on_stage(account: Account, program: Program, scheme: WeightScheme | None, sh
     )
 
 
-def points(walk: Walk[N], share: Share) -> Iterator[Point[N]]:
+def points(walk: Walk, share: Share) -> Iterator[Point]:
     """The points of a pass on one device, without what layers on other devices leave there."""
-    m = walk.m
     stop = share.stop or 0
-    elsewhere = m.nothing()
+    elsewhere = Stock()
     for point in walk.forward():
+        live = Stock(point.live)
         if point.start < 0:
             if share.tail if point.key == "loss" else share.stem:
-                yield point.with_live(m.add(m.copy(point.live), elsewhere, -1), point.start, 1)
+                live.include(elsewhere, -1)
+                yield msgspec.structs.replace(point, live=live)
             continue
+        slope = point.inside.slope
         end = point.start + point.count
         first, last = max(point.start, share.start), min(end, stop)
         before = min(end, share.start) - point.start
         if before > 0:
-            elsewhere = m.add(elsewhere, m.copy(point.slope()), before)
+            elsewhere = Stock(elsewhere)
+            elsewhere.include(slope, before)
         if first < last:
-            live = m.add(m.copy(point.live), point.slope(), first - point.start)
-            yield point.with_live(m.add(live, elsewhere, -1), first, last - first)
+            live.include(slope, first - point.start)
+            live.include(elsewhere, -1)
+            yield msgspec.structs.replace(point, live=live, start=first, count=last - first)
 
 
-def cached(walk: Walk[N], share: Share, *, before: bool = False) -> N:
+def cached(walk: Walk, share: Share, *, before: bool = False) -> Stock:
     """What the caches of one device's layers hold after a pass, or ``before`` it."""
-    m = walk.m
-    held = m.nothing()
+    held = Stock()
     index = 0
     for kind, count in walk.program.runs:
         here = min(index + count, share.stop or 0) - max(index, share.start)
         index += count
         if here > 0:
             for block in kind.blocks:
-                group = block.replaced if before else block.cache
-                held = m.add(held, m.group(group, block.sort_running), here)
+                held.add(block.replaced if before else block.cache, block.sort_running, here)
     return held
 
 

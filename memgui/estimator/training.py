@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
-from itertools import islice
 
 from memgui.estimator.account import account
 from memgui.estimator.between import referring
 from memgui.estimator.keeping import keeping_of
 from memgui.estimator.layout import layout_of
 from memgui.estimator.loading import base_of, loaded_excess
-from memgui.estimator.measure import Bytes, Contents, Measure, N, Pile
+from memgui.estimator.measure import Bytes, Contents
 from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
 from memgui.estimator.once import once
 from memgui.estimator.optimizers import OPTIMIZERS
@@ -26,11 +25,12 @@ from memgui.estimator.program import Program
 from memgui.estimator.quantisation import base_scheme
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
-from memgui.estimator.search import Highest, highest, highest_of
+from memgui.estimator.search import Heights, Highest
+from memgui.estimator.stock import Stock
 from memgui.estimator.symbols import TRAINING
-from memgui.estimator.unit_walk import UnitWalk
+from memgui.estimator.unit_walk import unit_walk_of
 from memgui.estimator.units import units_of
-from memgui.estimator.walk import Walk
+from memgui.estimator.walk import Walk, walk_of
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
 
@@ -82,7 +82,7 @@ class TrainingRun(Run):
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
         self.refers = any(referring(kind) for kind in program.kinds)
         """whether modules keep something of a micro batch until they run again"""
-        self._walks: dict[tuple[bool, bool], Walk[int]] = {}
+        self._heights: dict[Walk, Heights] = {}
 
     # -- what stays -----------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class TrainingRun(Run):
         stepping["temporary"] += a.step_bytes
         turning = self.lying(states=True, gradients=accumulate or a.fills)
         turning["temporary"] += a.running.bytes + a.returning.bytes
-        turning["activations"] += self.walk(accumulate=accumulate).turned()
+        turning["activations"] += self.numbers.bytes(self.walk(accumulate=accumulate).turned())
         return stepping, turning
 
     def held(self, found: Found) -> Held:
@@ -213,53 +213,21 @@ class TrainingRun(Run):
         """Whether gradients are there before the first micro batch of a step."""
         return self.gradients_stay and (steady or self.main_gradients)
 
-    def walk(self, *, accumulate: bool, ran: bool = True) -> Walk[int]:
-        """The walk of a micro batch over bytes; ``accumulate``: gradients are there before it.
-
-        ``ran``: a micro batch ran before it.
-        """
-        a = self.account
+    def walk(self, *, accumulate: bool, ran: bool = True, traced: bool = False) -> Walk:
+        """The walk of a micro batch; ``accumulate``: gradients are there before it; ``ran``: one was."""
+        a, keep = self.account, self.scenario.training.keep_outputs
         accumulate = accumulate or a.consumer is not None or a.fills or a.adds
-        key = accumulate, ran or not self.refers
-        found = self._walks.get(key)
-        if found is None:
-            found = self._walks[key] = self._walk(self.numbers, None, accumulate=accumulate, ran=ran)
-        return found
-
-    def counting(self, measure: Measure[N], *, accumulate: bool, ran: bool = True) -> Walk[N]:
-        """The same walk over another measure that does not ask where the peak is."""
-        accumulate = self.walk(accumulate=accumulate, ran=ran).accumulate
-        return self._walk(measure, None, accumulate=accumulate, ran=ran)
-
-    def contents(self, *, accumulate: bool, ran: bool = True) -> Walk[Pile]:
-        """The same walk over tensors, guided by the one over bytes."""
-        guide = self.walk(accumulate=accumulate, ran=ran)
-        return self._walk(self.tensors, guide, accumulate=guide.accumulate, ran=ran)
-
-    def _walk(self, measure: Measure[N], guide: Walk[int] | None, *, accumulate: bool, ran: bool) -> Walk[N]:
-        keep, consumer = self.scenario.training.keep_outputs, self.account.consumer
+        ran = ran and self.refers
         if self.units is not None:
-            return UnitWalk(
-                self.program,
-                measure,
-                self.units,
-                accumulate=accumulate,
-                keep_outputs=keep,
-                guide=guide,
-                refers=self.refers,
-                ran=ran,
-            )
-        return Walk(
-            self.program,
-            measure,
-            accumulate=accumulate,
-            keep_outputs=keep,
-            consumer=consumer,
-            guide=guide,
-            waiting=self.waiting,
-            refers=self.refers,
-            ran=ran,
-        )
+            return unit_walk_of(self.program, self.units, accumulate, keep, self.refers, ran, traced)
+        return walk_of(self.program, accumulate, keep, a.consumer, self.waiting, self.refers, ran, traced)
+
+    def heights(self, walk: Walk) -> Heights:
+        """How many bytes are alive at the points of a walk."""
+        found = self._heights.get(walk)
+        if found is None:
+            found = self._heights[walk] = Heights(walk, self.numbers)
+        return found
 
     def peak(self) -> Found:
         return self._saving(self._stepping())
@@ -283,22 +251,23 @@ class TrainingRun(Run):
         turn = len(points)
         points += [(point, behind) for point in walk.backward()]
         stepping = sum(self.lying(states=True, gradients=True).values())
-        stepping += self.account.step_bytes + self.left(walk)
-        return stepping, turn, highest_of(points, self.numbers, stepping)
+        stepping += self.account.step_bytes + self.numbers.bytes(self.left(walk))
+        return stepping, turn, self.heights(walk).highest_of(points, stepping)
 
     def _stepping(self) -> Found:
         accumulate = self.accumulates or self.gradients_stay
+        walk = self.walk(accumulate=accumulate)
         _, turn, best = self._highest
         if best is None:
             base = self.base(states=True, gradients=True)
             step = Amount({"temporary": self.account.step_bytes}, 0)
-            pile = self.left(self.contents(accumulate=accumulate))
-            amount = step.plus(amount_of(pile, self.tensors))
-            bag = partial(self.tensors.bag, pile)
+            left = self.left(walk)
+            amount = step.plus(amount_of(left, self.tensors))
+            bag = partial(self.tensors.bag, left)
             stage = "optimizer"
             return Found(f"step2.{stage}", stage, STEADY[stage], base, amount, bag, -1, self.stepper())
-        forward = best.at < turn
-        return self._found(forward, best.at - (0 if forward else turn), best.offset, accumulate)
+        start = self.base(states=True, gradients=accumulate)
+        return self._found(walk, best.point, best.offset, forward=best.at < turn, base=start)
 
     def _saving(self, found: Found) -> Found:
         """``found``, or the moment at which the model is saved where more is there then."""
@@ -317,35 +286,34 @@ class TrainingRun(Run):
             return 0
         accumulate = self.accumulates or self.gradients_stay
         walk = self.walk(accumulate=accumulate)
-        busiest = max(highest(point)[0] for point in (*walk.forward(), *walk.backward()))
+        heights = self.heights(walk)
+        busiest = max(heights.highest(point)[0] for point in (*walk.forward(), *walk.backward()))
         whole = sum(
             one.coefficient * count for block, count in self.program.blocks() for one in block.tape.parameters
         )
         there = self.base(states=True, gradients=accumulate).bytes + busiest + whole
         return max(0, there - found.base.bytes - found.amount.bytes)
 
-    def left(self, walk: Walk[N]) -> N:
+    def left(self, walk: Walk) -> Stock:
         """What of a micro batch is alive in the optimizer's step."""
-        outputs = self.scenario.training.outputs_in_step
-        left = walk.lingering() if outputs else walk.m.nothing()
-        return walk.m.add(left, walk.all_referred()) if self.refers else left
+        left = walk.lingering() if self.scenario.training.outputs_in_step else Stock()
+        if self.refers:
+            left.include(walk.all_referred())
+        return left
 
     def referred(self) -> Amount:
         """What modules keep of the last micro batch until they run again."""
         if not self.refers:
             return Amount({}, 0)
-        return amount_of(self.contents(accumulate=False).all_referred(), self.tensors)
+        return amount_of(self.walk(accumulate=False).all_referred(), self.tensors)
 
     def stepper(self) -> str:
         """The operator at the optimizer's peak."""
         return self.account.stepper
 
-    def _found(self, forward: bool, at: int, offset: int, accumulate: bool) -> Found:
-        walk = self.contents(accumulate=accumulate)
-        point = next(islice(walk.forward() if forward else walk.backward(), at, None))
-        pile = point.amount()
-        if offset:
-            pile = walk.m.add(pile, point.slope(), offset)
+    def _found(self, walk: Walk, point: Point, offset: int, *, forward: bool, base: Amount) -> Found:
+        heights = self.heights(walk)
+        whole = heights.whole(point, offset)
         stage = f"{'forward' if forward else 'backward'}.{point.key}"
         layer = point.start + offset * point.step if point.start >= 0 else -1
         key = f"{'step2.micro2' if self.accumulates else 'step2'}.{stage}" + (
@@ -355,11 +323,11 @@ class TrainingRun(Run):
             key,
             stage,
             (FURTHER if self.accumulates else STEADY)[stage],
-            self.busy(self.base(states=True, gradients=accumulate), back=not forward),
-            amount_of(pile, self.tensors),
-            partial(self.tensors.bag, pile),
+            self.busy(base, back=not forward),
+            amount_of(whole, self.tensors),
+            partial(self.tensors.bag, whole),
             layer,
-            operator_at(self.numbers, point.place()),
+            operator_at(self.numbers, heights.place(point)),
         )
 
     # -- the timeline -----------------------------------------------------------------------------
@@ -379,7 +347,7 @@ class TrainingRun(Run):
         yield make(f"{step}.start", "start", labels["start"], start.plus(referred) if states else start)
         yield from self._micro_batch(step, labels, start, overhead, accumulate=stay, ran=states)
         full = self.base(states=states or self.account.consumer is not None, gradients=True)
-        left = amount_of(self.left(self.contents(accumulate=stay)), self.tensors)
+        left = amount_of(self.left(self.walk(accumulate=stay)), self.tensors)
         yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], full.plus(left))
         if self.accumulates:
             yield from self._micro_batch(f"{step}.micro2", FURTHER, full, overhead, accumulate=True, ran=True)
@@ -410,15 +378,16 @@ class TrainingRun(Run):
         accumulate: bool,
         ran: bool,
     ) -> Iterator[Moment]:
-        walk = self.contents(accumulate=accumulate, ran=ran)
+        walk = self.walk(accumulate=accumulate, ran=ran)
+        heights = self.heights(walk)
         busy = self.busy(base, back=False)
         for point in walk.forward():
-            yield from self._stretch(f"{prefix}.forward", "forward", labels, busy, overhead, point)
+            yield from self._stretch(f"{prefix}.forward", "forward", labels, busy, overhead, heights, point)
         after = busy.plus(amount_of(walk.after_forward(), self.tensors))
         yield moment(f"{prefix}.after_forward", "after_forward", labels["after_forward"], after, overhead)
         busy = self.busy(base, back=True)
         for point in walk.backward():
-            yield from self._stretch(f"{prefix}.backward", "backward", labels, busy, overhead, point)
+            yield from self._stretch(f"{prefix}.backward", "backward", labels, busy, overhead, heights, point)
 
     def _stretch(
         self,
@@ -427,11 +396,12 @@ class TrainingRun(Run):
         labels: dict[str, str],
         base: Amount,
         overhead: Overhead,
-        point: Point[Pile],
+        heights: Heights,
+        point: Point,
     ) -> Iterator[Moment]:
-        amount = base.plus(amount_of(point.amount(), self.tensors))
-        slope = amount_of(point.slope(), self.tensors) if point.count > 1 else Amount({}, 0)
-        operator = operator_at(self.numbers, point.place())
+        amount = base.plus(amount_of(heights.whole(point), self.tensors))
+        slope = amount_of(point.inside.slope, self.tensors)
+        operator = operator_at(self.numbers, heights.place(point))
         stage = f"{side}.{point.key}"
         for offset in range(point.count):
             layer = point.start + offset * point.step if point.start >= 0 else -1

@@ -1,219 +1,210 @@
 """One micro batch through a program: forward through stem, layers and tail, and back.
 
-Live bytes are linear along a run of equal layers, so a run costs what one layer costs.  Every
-amount is what is alive beyond the step's base (weights, states, inputs, gradients of earlier micro
-batches).  A walk is a generator of :class:`Point` objects; what a point holds has to be asked for
-before the walk goes on, and is worked out only then.
+Live bytes are linear along a run of equal layers, so a run costs what one layer costs.  Every stock is
+what is alive beyond the step's base (weights, states, inputs, gradients of earlier micro batches).  A walk
+is the same whatever the workload: who looks at its points counts bytes or things.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
 
 from memgui.estimator.backward import Back
 from memgui.estimator.between import Between
 from memgui.estimator.block import Block
-from memgui.estimator.events import Events, Group, Pairs
+from memgui.estimator.events import Group, Pairs
 from memgui.estimator.lifetimes import ALONE, Consumer, Role
-from memgui.estimator.measure import Measure, N, Sorter
 from memgui.estimator.outcome import Outcome
-from memgui.estimator.points import Inside, Layer, Outside, Place, Point
+from memgui.estimator.points import Layer, Outside, Place, Point, Spot
 from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles
-from memgui.estimator.search import bounds
+from memgui.estimator.stock import NOTHING, Sorter, Stock
 
 
-class Walk(Between[N]):
-    """Walks a program with a measure.
+class Walk(Between):
+    """Walks a program.
 
     ``accumulate``: gradients of weights exist already, or a ``consumer`` takes each.
-    ``keep_outputs``: the model's result is referred to until the end of backward.  ``guide`` is the
-    same walk over bytes, which says where in a layer the peak lies; without one all candidates
-    are compared.  ``waiting``: how many micro batches have gone forward before, and not back yet.
-    ``refers``: modules keep something of a micro batch until they run again; ``ran``: one ran before.
+    ``keep_outputs``: the model's result is referred to until the end of backward.  ``waiting``: how many
+    micro batches have gone forward before, and not back yet.  ``refers``: modules keep something of a micro
+    batch until they run again; ``ran``: one ran before.  ``traced``: each thing is followed from its birth to
+    its death; else what a backward leaves is told without going through its events.
     """
 
     def __init__(
         self,
         program: Program,
-        measure: Measure[N],
         *,
+        traced: bool = False,
         accumulate: bool = False,
         keep_outputs: bool = False,
         consumer: Consumer | None = None,
-        guide: Walk[int] | None = None,
         waiting: int = 0,
         refers: bool = False,
         ran: bool = False,
     ) -> None:
-        super().__init__(program, measure, keep_outputs=keep_outputs, waiting=waiting, refers=refers, ran=ran)
+        super().__init__(program, keep_outputs=keep_outputs, waiting=waiting, refers=refers, ran=ran)
+        self.traced = traced
         self.accumulate = accumulate
         self.consumer = consumer
         self.adds = self.brief = accumulate
         """whether a new gradient is added where it is made, and whether it is there for a moment only"""
-        self.guide = guide
-        self._ahead: dict[Kind, Layer[N]] = {}
-        self._behind: dict[tuple[Kind, Roles, str], Layer[N]] = {}
+        self._ahead: dict[Kind, Layer] = {}
+        self._behind: dict[tuple[Kind, Roles, str], Layer] = {}
+        self._forward: tuple[Point, ...] = ()
+        self._backward: tuple[Point, ...] = ()
+
+    def forward(self) -> tuple[Point, ...]:
+        """The points of the forward pass."""
+        self._forward = self._forward or tuple(self._pass())
+        return self._forward
+
+    def backward(self) -> tuple[Point, ...]:
+        """The points of the backward pass."""
+        self._backward = self._backward or tuple(self._way_back())
+        return self._backward
 
     # -- forward ----------------------------------------------------------------------------------
 
-    def forward(self) -> Iterator[Point[N]]:
-        """The points of the forward pass."""
-        m, tail = self.m, self.program.tail
+    def _pass(self) -> Iterator[Point]:
+        tail = self.program.tail
         live = self.begun()
         for stack in self.program.stacks:
             frame, sort = stack.frame, stack.frame.sort_running
-            live = m.add(live, m.group(frame.input, sort))
-            yield Point(stack.frame_key, self, live, Outside(Place(frame.running), sort))
-            live = m.add(live, m.end(frame.running, sort))
-            live = m.add(live, m.group(frame.output, sort), -1)
+            live.add(frame.input, sort)
+            yield Point(stack.frame_key, live, _run(frame))
+            live = Stock(live)
+            live.happen(frame.running, sort)
+            live.add(frame.output, sort, -1)
             index = 0
             embedded = self._input_held(stack)
             for kind, count in _first_apart(stack.runs):
                 if index == 1:
-                    live = m.add(live, embedded)
+                    live.include(embedded)
                 layer = self.ahead(kind)
-                yield Point(stack.layer_key, self, live, layer, index, count)
-                live = m.add(live, layer.slope, count)
-                if kind.shared.things:
-                    live = m.add(live, m.group(kind.shared, sort))
+                yield Point(stack.layer_key, live, layer, index, count)
+                live = Stock(live)
+                live.include(layer.slope, count)
+                live.add(kind.shared, sort)
                 index += count
             if index > 1 and not stack.holds_input_outside and not stack.leaf_lies:
-                live = m.add(live, embedded, -1)
+                live.include(embedded, -1)
             # The stack returns: what it alone referred to dies.
-            live = m.add(live, m.group(stack.locals, sort), -1)
-        live = m.add(live, m.group(tail.input, tail.sort_running))
-        live = m.add(live, self.beside_tail())
-        yield Point("loss", self, live, Outside(Place(tail.running), tail.sort_running))
+            live.add(stack.locals, sort, -1)
+        live.add(tail.input, tail.sort_running)
+        live.include(self.beside_tail())
+        yield Point("loss", live, _run(tail))
 
-    def begun(self) -> N:
+    def begun(self) -> Stock:
         """What is there as the forward pass begins."""
         live = self.in_flight()
-        return self.m.add(live, self.all_referred()) if self.ran else live
+        if self.ran:
+            live.include(self.all_referred())
+        return live
 
-    def beside_tail(self) -> N:
+    def beside_tail(self) -> Stock:
         """What is there beside the block after the layers, both ways."""
-        return self.m.nothing()
+        return NOTHING
 
-    def _input_held(self, stack: Stack) -> N:
+    def _input_held(self, stack: Stack) -> Stock:
         """The first layer's input where only the model's code refers to it while further layers run."""
         first = stack.runs[0][0]
+        held = Stock()
         stays = first.blocks[0].carried if not first.recomputed else not self.offloads
-        if not stack.holds_input or stays:
-            return self.m.nothing()
-        return self.m.add(self.m.nothing(), self.m.group(stack.frame.output, stack.frame.sort_passing))
+        if stack.holds_input and not stays:
+            held.add(stack.frame.output, stack.frame.sort_passing)
+        return held
 
-    def ahead(self, kind: Kind) -> Layer[N]:
+    def ahead(self, kind: Kind) -> Layer:
         """A layer of ``kind`` on the way forward."""
         found = self._ahead.get(kind)
         if found is None:
-            guide = None if self.guide is None else self.guide.ahead(kind)
-            found = self._ahead[kind] = Layer(kind, None, self._left_forward(kind), guide)
+            found = self._ahead[kind] = Layer(kind, None, self._left_forward(kind))
         return found
 
-    def behind(self, kind: Kind, roles: Roles, end: str = "") -> Layer[N]:
+    def behind(self, kind: Kind, roles: Roles, end: str = "") -> Layer:
         """A layer of ``kind`` on the way back; ``end``: it is the first or last there, and they differ."""
         found = self._behind.get((kind, roles, end))
         if found is None:
-            guide = None if self.guide is None else self.guide.behind(kind, roles, end)
-            slope = self.m.add(self.left_back(kind, roles), self.kept(kind), -1)
-            found = self._behind[kind, roles, end] = Layer(kind, roles, slope, guide, end)
+            slope = self.left_back(kind, roles)
+            slope.include(self.kept(kind), -1)
+            found = self._behind[kind, roles, end] = Layer(kind, roles, slope, end)
         return found
 
     # -- inside -------------------------------------------------------------------------------------
 
-    def amount(self, live: N, inside: Layer[N] | Outside) -> N:
-        """What is alive at the peak of ``inside``, with ``live`` before it."""
-        m = self.m
-        if isinstance(inside, Outside):
-            peak = m.peak(inside.place.events, inside.sort)
-        else:
-            peak = self._chosen(inside)[0] if inside.peak is None else inside.peak
-        return m.add(m.copy(live), peak)
+    def spots(self, inside: Layer | Outside) -> tuple[Spot, ...]:
+        """Where the peak inside may lie."""
+        if not inside.spots:
+            assert isinstance(inside, Layer)
+            kind, roles = inside.kind, inside.roles
+            found = (
+                self.inside_forward(kind) if roles is None else self.inside_backward(kind, roles, inside.end)
+            )
+            inside.spots = tuple(found)
+        return inside.spots
 
-    def slope(self, inside: Layer[N] | Outside) -> N:
-        """What it leaves behind; a block outside the layers occurs once."""
-        return self.m.nothing() if isinstance(inside, Outside) else inside.slope
+    def bounds(self, inside: Layer | Outside) -> Iterable[tuple[Stock, tuple[Pairs, ...]]]:
+        """No more is ever alive inside than one of the stocks and what comes with it."""
+        if isinstance(inside, Layer) and inside.roles is None:
+            return (self.bound_forward(inside.kind),)
+        return [(spot.before, spot.most) for spot in self.spots(inside)]
 
-    def place(self, inside: Layer[N] | Outside) -> Place:
-        """Where its peak lies."""
-        return inside.place if isinstance(inside, Outside) else self.choice(inside)[1]
+    def bound_forward(self, kind: Kind) -> tuple[Stock, tuple[Pairs, ...]]:
+        """A bound on what is alive inside a layer run forward: nothing that is born in it dies."""
+        inputs = Stock()
+        for block in kind.blocks:
+            inputs.add(block.input, block.sort_running)
+        return inputs, tuple([block.most_forward for block in kind.blocks])
 
-    def choice(self, layer: Layer[N]) -> tuple[int, Place]:
-        """The number of the largest candidate inside a layer, and where it lies."""
-        if layer.guide is not None and self.guide is not None:
-            return self.guide.choice(layer.guide)
-        return self._chosen(layer)[1] if layer.choice is None else layer.choice
-
-    def _chosen(self, layer: Layer[N]) -> tuple[N, tuple[int, Place]]:
-        """The largest of the amounts inside a layer, and which it is."""
-        m, kind, roles = self.m, layer.kind, layer.roles
-        inside = self.inside_forward(kind) if roles is None else self.inside_backward(kind, roles, layer.end)
-        wanted = -1 if layer.guide is None else self.choice(layer)[0]
-        best: tuple[N, tuple[int, Place]] | None = None
-        for at, (place, sort, rel) in enumerate(inside):
-            if at < wanted:
-                continue
-            amount = m.add(m.copy(rel), m.peak(place.events, sort, place.stop))
-            if best is None or m.larger(amount, best[0]):
-                best = amount, (at, place)
-            if at == wanted:
-                break
-        assert best is not None
-        layer.peak, layer.choice = best
-        return best
-
-    def bound(self, layer: Layer[N]) -> Iterator[Pairs]:
-        """Their sum is no less than what is ever alive inside a layer beyond what was before."""
-        return bounds(layer, self.consumer)
-
-    def inside_forward(self, kind: Kind) -> Inside[N]:
-        """The candidates for a layer's peak on the way forward."""
-        m, passing = self.m, kind.recomputed
+    def inside_forward(self, kind: Kind) -> Iterator[Spot]:
+        """Where a layer's peak may lie on the way forward."""
+        passing = kind.recomputed
         first = kind.blocks[0]
-        rel = m.add(m.nothing(), m.group(first.input, first.sort_input if passing else first.sort_running))
-        for block in kind.blocks:
-            events, sort = self._events(kind, block)
-            if block is not first:
-                rel = m.add(rel, m.group(block.input, sort))
+        rel = Stock()
+        rel.add(first.input, first.sort_input if passing else first.sort_running)
+        for index, block in enumerate(kind.blocks):
+            if kind.sparing:
+                events, sort = kind.sparing[index].passing, block.sort_passing
+            elif passing:
+                events, sort = block.passing, block.sort_passing
+            else:
+                events, sort = block.running, block.sort_running
+            if index:
+                rel.add(block.input, sort)
+            most = (block.most_forward,)
             if self.ran and block.tape.referred and not block.tape.passing:
-                yield Place(events, events.after(block.tape.forgets)), sort, rel
-                rel = m.add(rel, m.group(block.behind, block.sort_pinned), -1)
-            yield Place(events), sort, rel
-            rel = m.add(rel, m.end(events, sort))
-            rel = m.add(rel, m.group(block.output, sort), -1)
-            if block is not first and (passing or not block.carried):
-                rel = m.add(rel, m.group(block.input, sort), -1)
+                yield Spot(rel, sort, partial(Place, events, events.after(block.tape.forgets)), most)
+                rel = Stock(rel)
+                rel.add(block.behind, block.sort_pinned, -1)
+            yield Spot(rel, sort, partial(Place, events), most)
+            rel = Stock(rel)
+            rel.happen(events, sort)
+            rel.add(block.output, sort, -1)
+            if index and (passing or not block.carried):
+                rel.add(block.input, sort, -1)
 
-    def _events(self, kind: Kind, block: Block) -> tuple[Events, Sorter]:
-        if kind.sparing:
-            return kind.sparing[kind.blocks.index(block)].passing, block.sort_passing
-        if kind.recomputed:
-            return block.passing, block.sort_passing
-        return block.running, block.sort_running
-
-    def _left_forward(self, kind: Kind) -> N:
+    def _left_forward(self, kind: Kind) -> Stock:
         """What a layer leaves behind while the forward pass goes on."""
-        m = self.m
-        left = m.add(m.nothing(), self.kept(kind))
+        left = Stock()
+        left.include(self.kept(kind))
         if self.ran:
-            left = m.add(left, self.referred(kind), -1)
+            left.include(self.referred(kind), -1)
         for block in kind.blocks:
-            copies = block.copies_passing if kind.recomputed else block.copies
-            left = m.add(left, m.group(copies, block.sort_running))
-            left = m.add(left, m.group(block.pinned, block.sort_pinned))
-            left = m.add(left, m.group(block.cache, block.sort_running))
+            left.add(block.copies_passing if kind.recomputed else block.copies, block.sort_running)
+            left.add(block.pinned, block.sort_pinned)
+            left.add(block.cache, block.sort_running)
             if not self.program.options.tuples:
-                left = m.add(left, m.group(block.replaced, block.sort_running), -1)
+                left.add(block.replaced, block.sort_running, -1)
         return left
 
     # -- backward ---------------------------------------------------------------------------------
 
-    def backward(self) -> Iterator[Point[N]]:
-        """The points of the backward pass."""
-        m, program = self.m, self.program
+    def _way_back(self) -> Iterator[Point]:
+        program = self.program
         live = self.turned()
-        yield from self._tail_back(live)
+        yield self._tail_back(live)
         live = self._after_tail(live)
         for stack in reversed(program.stacks):
             index = sum(count for _, count in stack.runs)
@@ -222,22 +213,25 @@ class Walk(Between[N]):
                 if not kind.differentiable:
                     continue
                 layer = self.behind(kind, roles, end)
-                yield Point(stack.layer_key, self, live, layer, index + count - 1, count, -1)
-                live = m.add(live, layer.slope, count)
+                yield Point(stack.layer_key, live, layer, index + count - 1, count, -1)
+                live = Stock(live)
+                live.include(layer.slope, count)
             frame = stack.frame
-            live = m.add(live, m.group(stack.shared_kept, frame.sort_input), -1)
+            live.add(stack.shared_kept, frame.sort_input, -1)
             if stack.leaf_is_input:
-                live = m.add(live, m.group(stack.leaf, frame.sort_pinned))
+                live.add(stack.leaf, frame.sort_pinned)
             if frame.tape.out is None or not frame.tape.out.grad:
                 continue
-            back = frame.back(stack.role, accumulate=self.adds, consumer=self.consumer)
             sort = self.sort_back(frame)
-            live = m.add(live, m.group(back.start_group, sort))
-            yield self.stem_back(stack, back, live)
-            live = m.add(live, m.end(back.events, sort))
-            live = m.add(live, m.group(back.finish_group, sort), -1)
+            live.add(frame.start, sort)
+            yield Point(stack.frame_key, *self.stem_back(stack, live))
+            if stack is not program.stacks[0]:
+                back = self._back_outside(frame, stack.role)
+                live = Stock(live)
+                live.happen(back.events, sort)
+                live.add(back.finish, sort, -1)
 
-    def turned(self) -> N:
+    def turned(self) -> Stock:
         """What is alive as the backward pass begins."""
         return self.after_forward()
 
@@ -246,80 +240,114 @@ class Walk(Between[N]):
         for stretch in stack.back:
             yield stretch, ""
 
-    def stem_back(self, stack: Stack, back: Back, live: N) -> Point[N]:
-        """The block before the layers, run back."""
-        outside = Outside(Place(back.events, None, True), self.sort_back(stack.frame))
-        return Point(stack.frame_key, self, live, outside)
+    def stem_back(self, stack: Stack, live: Stock) -> tuple[Stock, Outside]:
+        """The block before the layers, run back, and what is alive before."""
+        return live, self._outside_back(stack.frame, stack.role)
 
     def sort_back(self, block: Block) -> Sorter:
         """To which component things in a backward belong."""
         return block.sort_adding if self.brief else block.sort_running
 
-    def _tail_back(self, live: N) -> Iterator[Point[N]]:
-        m, tail = self.m, self.program.tail
-        back = tail.back(self.program.tail_role, accumulate=self.adds, consumer=self.consumer)
-        sort = self.sort_back(tail)
-        live = m.add(m.copy(live), m.group(back.start_group, sort))
-        live = m.add(live, self.beside_tail())
-        yield Point("loss", self, live, Outside(Place(back.events, None, True), sort))
+    def _tail_back(self, live: Stock) -> Point:
+        tail = self.program.tail
+        live = Stock(live)
+        live.add(tail.start, self.sort_back(tail))
+        live.include(self.beside_tail())
+        return Point("loss", live, self._outside_back(tail, self.program.tail_role))
 
-    def _after_tail(self, live: N) -> N:
+    def _after_tail(self, live: Stock) -> Stock:
         """The loss and its gradient (4 bytes each) stay; what the tail kept has gone."""
-        m, tail = self.m, self.program.tail
-        back = tail.back(self.program.tail_role, accumulate=self.adds, consumer=self.consumer)
+        tail = self.program.tail
+        back = self._back_outside(tail, self.program.tail_role)
         sort = self.sort_back(tail)
-        live = m.add(live, m.group(back.start_group, sort))
-        live = m.add(live, m.end(back.events, sort))
-        return m.add(live, m.group(back.finish_group, sort), -1)
+        live = Stock(live)
+        live.add(tail.start, sort)
+        live.happen(back.events, sort)
+        live.add(back.finish, sort, -1)
+        return live
 
-    def inside_backward(self, kind: Kind, roles: Roles, end: str) -> Inside[N]:
-        """The candidates for a layer's peak on the way back."""
-        m, blocks = self.m, kind.blocks
+    def _back_outside(self, block: Block, role: Role) -> Back:
+        """The backward of a block outside the layers."""
+        return block.back(role, accumulate=self.adds, consumer=self.consumer)
+
+    def _outside_back(self, block: Block, role: Role) -> Outside:
+        back = partial(block.back, role, accumulate=self.adds, consumer=self.consumer)
+        return Outside(self._spot_back(NOTHING, block, role, self.sort_back(block), back))
+
+    def _spot_back(self, before: Stock, block: Block, role: Role, sort: Sorter, back: partial[Back]) -> Spot:
+        """A block run back, with ``before`` there: its work, and gradients that begin to wait for others'."""
+        most = [block.most_back]
+        if self.consumer is not None:
+            work = self.consumer.work
+            most.append(((sum([work.get(one, 0) for one in block.tape.parameters]), 0),))
+        if role.starts:
+            most.append(tuple([(one.coefficient, one.monomial) for one in role.starts.values()]))
+        return Spot(before, sort, partial(_place_back, back), tuple(most))
+
+    def inside_backward(self, kind: Kind, roles: Roles, end: str) -> Iterator[Spot]:
+        """Where a layer's peak may lie on the way back."""
+        blocks = kind.blocks
         first, last = blocks[0], blocks[-1]
-        rel = m.nothing()
+        rel = Stock()
         if kind.recomputed and self.offloads:  # its input is fetched
-            rel = m.add(rel, m.group(first.input, first.sort_input))
-        rel = m.add(rel, m.group(self.back(kind, roles, last).start_group, self.sort_back(last)))
+            rel.add(first.input, first.sort_input)
+        rel.add(last.start, self.sort_back(last))
         if kind.recomputed:
-            rel = yield from self._again(kind, roles, rel)
+            again, rel = self._again(kind, roles, rel)
+            yield from again
         for block in reversed(blocks):
-            back = self.back(kind, roles, block)
             sort = self._sort_again(kind, block) if kind.recomputed else self.sort_back(block)
             if block is not last:
-                rel = m.add(rel, m.group(back.start_group, sort))
-            yield Place(back.events, None, True), sort, rel
-            rel = m.add(rel, m.end(back.events, sort))
-            rel = m.add(rel, m.group(back.finish_group, sort), -1)
+                rel.add(block.start, sort)
+            role = role_of(kind, roles, block)
+            yield self._spot_back(rel, block, role, sort, self.back_of(kind, roles, block))
+            if block is first:
+                break
+            rel = Stock(rel)
+            if self.traced:
+                back = self.back_of(kind, roles, block)()
+                rel.happen(back.events, sort)
+                rel.add(back.finish, sort, -1)
+            else:
+                outcome = self.outcome(kind, roles, block)
+                rel.add(outcome.left, sort)
+                rel.add(outcome.taken, sort, -1)
+                rel.add(block.freed(repeated=kind.recomputed), sort, -1)
+                rel.add(block.start, sort, -1)
 
-    def _again(self, kind: Kind, roles: Roles, rel: N) -> Generator[tuple[Place, Sorter, N], None, N]:
-        """The layer runs forward again, up to the last tensor that is saved; returns what is alive then."""
-        m, blocks = self.m, kind.blocks
-        held = m.nothing()
-        early = self.back(kind, roles, blocks[-1]).early()
-        for group, times in zip(early, (1, -1), strict=True):
-            rel = m.add(rel, m.group(group, self._sort_again(kind, blocks[-1])), times)
-            held = m.add(held, m.group(group, self._sort_again(kind, blocks[-1])), times)
+    def _again(self, kind: Kind, roles: Roles, rel: Stock) -> tuple[list[Spot], Stock]:
+        """The layer runs forward again, up to the last tensor that is saved; what is alive then."""
+        blocks = kind.blocks
+        spots: list[Spot] = []
+        held = Stock()
+        born, gone = self.back_of(kind, roles, blocks[-1])().early()
+        sort = self._sort_again(kind, blocks[-1])
+        for passing in (rel, held):
+            passing.add(born, sort)
+            passing.add(gone, sort, -1)
         for index, block in enumerate(blocks):
             sort = self._sort_again(kind, block)
             events, made = block.running, block.made
             if kind.sparing:
                 events, made = kind.sparing[index].running, kind.sparing[index].made
             if index:
-                rel = m.add(rel, m.group(block.input, sort))
+                rel.add(block.input, sort)
             last = index == len(blocks) - 1
             stop = events.stop if last else None
-            yield Place(events, stop), sort, rel
-            rel = m.add(rel, m.group(made, sort))
+            spots.append(Spot(rel, sort, partial(Place, events, stop), (block.most_forward,)))
+            rel = Stock(rel)
+            rel.add(made, sort)
             if kind.sparing:
-                gone = kind.sparing[index].gone_early if last else kind.sparing[index].gone
-                rel = m.add(rel, m.group(gone, sort), -1)
+                spared = kind.sparing[index]
+                rel.add(spared.gone_early if last else spared.gone, sort, -1)
             if not last:
-                for passing in (block.held, block.copies):
-                    rel = m.add(rel, m.group(passing, sort))
-                    held = m.add(held, m.group(passing, sort))
+                for group in (block.held, block.copies):
+                    rel.add(group, sort)
+                    held.add(group, sort)
             if index and not block.carried:
-                rel = m.add(rel, m.group(block.input, sort), -1)
-        return m.add(rel, held, -1)
+                rel.add(block.input, sort, -1)
+        rel.include(held, -1)
+        return spots, rel
 
     def _sort_again(self, kind: Kind, block: Block) -> Sorter:
         """Computed again, it is a working set; what was kept through the checkpoint is not."""
@@ -329,39 +357,80 @@ class Walk(Between[N]):
         spared = kind.sparing[kind.blocks.index(block)].spared
         return lambda thing: "activations" if thing in spared else sort(thing)
 
-    def back(self, kind: Kind, roles: Roles, block: Block) -> Back:
-        """The backward of one of a layer's blocks."""
-        return block.back(
-            _role(kind, roles, block),
+    def back_of(self, kind: Kind, roles: Roles, block: Block) -> partial[Back]:
+        """What makes the backward of one of a layer's blocks."""
+        return partial(
+            block.back,
+            role_of(kind, roles, block),
             accumulate=self.adds,
             keep_input=kind.recomputed and block is kind.blocks[0],
             repeated=kind.recomputed,
             consumer=self.consumer,
         )
 
-    def left_back(self, kind: Kind, roles: Roles) -> N:
+    def left_back(self, kind: Kind, roles: Roles) -> Stock:
         """What a layer's backward leaves: gradients of its weights, and what waits for other layers."""
-        m, left = self.m, self.m.nothing()
+        left = Stock()
         for block in kind.blocks:
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
-            left = m.add(left, m.group(self.left_on(outcome), sort))
-            left = m.add(left, m.group(outcome.taken, sort), -1)
-        return m.add(left, self.referred(kind, passing=True)) if self.refers else left
+            left.add(self.left_on(outcome), sort)
+            left.add(outcome.taken, sort, -1)
+        if self.refers:
+            left.include(self.referred(kind, passing=True))
+        return left
 
     def outcome(self, kind: Kind, roles: Roles, block: Block) -> Outcome:
         """What the backward of one of a layer's blocks leaves to others."""
-        return block.outcome(_role(kind, roles, block), accumulate=self.adds)
+        return block.outcome(role_of(kind, roles, block), accumulate=self.adds)
 
     def left_on(self, outcome: Outcome) -> Group:
         """The gradients that a block's backward leaves."""
         return outcome.left
 
 
-def _role(kind: Kind, roles: Roles, block: Block) -> Role:
+def role_of(kind: Kind, roles: Roles, block: Block) -> Role:
+    """The role of one of a layer's blocks."""
     return roles[kind.blocks.index(block)] if roles else ALONE
+
+
+def _run(block: Block) -> Outside:
+    """A block outside the layers, run forward."""
+    return Outside(Spot(NOTHING, block.sort_running, partial(_place, block), (block.most_forward,)))
+
+
+def _place(block: Block) -> Place:
+    return Place(block.running)
+
+
+def _place_back(back: partial[Back]) -> Place:
+    return Place(back().events, None, True)
 
 
 def _first_apart(runs: list[tuple[Kind, int]]) -> list[tuple[Kind, int]]:
     """The runs with the first layer apart: after it the model's own reference to its input counts."""
     (kind, count), *rest = runs
     return [(kind, 1), (kind, count - 1), *rest] if count > 1 else [(kind, count), *rest]
+
+
+@lru_cache(maxsize=64)
+def walk_of(
+    program: Program,
+    accumulate: bool = False,
+    keep_outputs: bool = False,
+    consumer: Consumer | None = None,
+    waiting: int = 0,
+    refers: bool = False,
+    ran: bool = False,
+    traced: bool = False,
+) -> Walk:
+    """The walk through a program, which is the same for every workload."""
+    return Walk(
+        program,
+        accumulate=accumulate,
+        keep_outputs=keep_outputs,
+        consumer=consumer,
+        waiting=waiting,
+        refers=refers,
+        ran=ran,
+        traced=traced,
+    )

@@ -144,8 +144,9 @@ def most(lone: Lone, precision: str, width: int, *, back: bool) -> int:
     if not back:
         return base + ahead
     run = block.back(accumulate=True, keep_input=True)
-    given = block_bytes(run.start.coefficient)
-    staying = {run.start, *(block.saved if lone.retains else ())}
+    (start,) = block.start.things
+    given = block_bytes(start.coefficient)
+    staying = {start, *(block.saved if lone.retains else ())}
     over = {one for each in tape.ops for one, how in each.back if how == REPLACES and lone.retains}
     return base + max(ahead, after + given + _peak(run.events, staying, over)[0])
 

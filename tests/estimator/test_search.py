@@ -5,8 +5,9 @@ import pytest
 from memgui.catalog import Catalog
 from memgui.estimator.estimate import run_of
 from memgui.estimator.inference import InferenceRun
-from memgui.estimator.points import Point
-from memgui.estimator.search import highest, highest_of
+from memgui.estimator.measure import Contents
+from memgui.estimator.points import Spot
+from memgui.estimator.search import Heights
 from memgui.estimator.training import TrainingRun
 from memgui.spec import Scenario, replace
 
@@ -38,20 +39,35 @@ def scenario(model: str, settings: dict[str, object]) -> Scenario:
 @pytest.mark.parametrize("model", MODELS)
 def test_bounds_hold_and_the_first_highest_point_is_found(model: str, settings: dict[str, object]) -> None:
     run = run_of(scenario(model, settings))
-    points: list[tuple[Point[int], int]]
     if isinstance(run, TrainingRun):
         walk = run.walk(accumulate=False)
+        heights = run.heights(walk)
         points = [(point, 7) for point in walk.forward()] + [(point, 3) for point in walk.backward()]
     else:
         assert isinstance(run, InferenceRun)
-        points = [(point, 7) for point in run.passes[-1].walk.forward()]
-    numbers = run.numbers if isinstance(run, TrainingRun) else run.passes[-1].numbers
-    bounds = [point.bound(numbers) for point, _ in points]
-    found = highest_of(points, numbers)
-    exact = [highest(point)[0] for point, _ in points]
+        heights = run.passes[-1].heights
+        points = [(point, 7) for point in heights.walk.forward()]
+    bounds = [heights.bound(point) for point, _ in points]
+    found = heights.highest_of(points)
+    exact = [heights.highest(point)[0] for point, _ in points]
     assert all(most <= bound for most, bound in zip(exact, bounds, strict=True))
     whole = [most + beside for most, (_, beside) in zip(exact, points, strict=True)]
     assert found is not None
     assert (found.bytes, found.at) == (max(whole), whole.index(max(whole)))
-    assert highest_of(points, numbers, max(whole)) == found
-    assert highest_of(points, numbers, max(whole) + 1) is None
+    assert heights.highest_of(points, max(whole)) == found
+    assert heights.highest_of(points, max(whole) + 1) is None
+    for point, _ in points:  # inside layers too, bounds hold and the first of the highest spots is found
+        inside = [_peak(heights, spot) for spot in heights.spots(point.inside)]
+        for spot, most in zip(heights.spots(point.inside), inside, strict=True):
+            assert most <= heights.numbers.bytes(spot.before) + heights.numbers.sums(spot.most)
+        assert heights.peak(point.inside) == (
+            max(inside),
+            heights.spots(point.inside)[inside.index(max(inside))],
+        )
+        components, _ = Contents(heights.numbers).sums(heights.whole(point))
+        assert sum(components.values()) == heights.amount(point)
+
+
+def _peak(heights: Heights, spot: Spot) -> int:
+    place = spot.place()
+    return heights.numbers.bytes(spot.before) + heights.numbers.peak(place.events, place.stop)

@@ -1,0 +1,69 @@
+"""What is alive at a point of a walk, told as what it is made of; counting it is for who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memgui.estimator.events import Events, Group, Thing
+
+Sorter = Callable[[Thing], str]
+"""Says to which component a thing belongs."""
+
+Part = tuple[Group, Sorter, int]
+"""Things that come together (or go), to which components they belong, and how often they come."""
+
+
+def _each(thing: Thing) -> str:
+    raise NotImplementedError("what is in another stock belongs to the components that it says")
+
+
+class Stock:
+    """Groups of things and other stocks, each so many times, beside what was there ``before``.
+
+    What a stock is looked at for does not change any more: who goes on from it makes the next one.
+    """
+
+    __slots__ = ("before", "entries")
+
+    def __init__(self, before: Stock | None = None) -> None:
+        self.before = before
+        self.entries: list[tuple[Group | Stock, Sorter, int]] = []
+
+    def add(self, group: Group, sort: Sorter, times: int = 1) -> None:
+        """The things of ``group`` come (or go) ``times`` times."""
+        if group.things:
+            self.entries.append((group, sort, times))
+
+    def include(self, other: Stock, times: int = 1) -> None:
+        """All that is in another stock comes (or goes) ``times`` times."""
+        self.entries.append((other, _each, times))
+
+    def happen(self, events: Events, sort: Sorter, stop: int | None = None, *, whole: bool = True) -> None:
+        """The first ``stop`` events happen (all of them); see :meth:`Events.net`."""
+        born, gone = events.net(stop, whole=whole)
+        self.add(born, sort)
+        self.add(gone, sort, -1)
+
+    def links(self) -> list[Stock]:
+        """This one and those before it, the last first."""
+        found = [self]
+        while (before := found[-1].before) is not None:
+            found.append(before)
+        return found
+
+    def parts(self) -> list[Part]:
+        """All groups in it, in the order in which they came first."""
+        often: dict[tuple[Group | Stock, Sorter], int] = {}
+        for link in reversed(self.links()):
+            for one, sort, times in link.entries:
+                key = one, sort
+                often[key] = often.get(key, 0) + times
+        found: list[Part] = []
+        for (one, sort), count in often.items():
+            parts = one.parts() if isinstance(one, Stock) else ((one, sort, 1),)
+            found += [(group, sort, times * count) for group, sort, times in parts if count]
+        return found
+
+
+NOTHING = Stock()
+"""An empty one, which stays so."""
