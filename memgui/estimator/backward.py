@@ -65,7 +65,7 @@ def backward(
     back = Back()
     start.refs = 2 if tape.final else 1  # the caller of backward() holds the gradient of the loss
     events = back.events
-    things, sizes = events.things, events.sizes
+    things, sizes, ends, operators = events.things, events.sizes, events.ends, events.operators
     left = dict(saved)
     staying = staying_in(tape, keep_input=keep_input, repeated=repeated)
     held = Saved(tape, left, staying) if tape.regions else None
@@ -81,7 +81,10 @@ def backward(
         edges = op.back
         if not edges:
             continue
-        arrived = [grads.pop(tensor) for tensor in op.outs if tensor in grads]
+        arrived: list[Gradient] = []
+        for tensor in op.outs:
+            if tensor in grads:
+                arrived.append(grads.pop(tensor))
         if not arrived:
             continue
         if back.unaided < 0 and op.saves:
@@ -96,15 +99,17 @@ def backward(
         later: list[tuple[Gradient, Scratch | None]] = []
         wide: list[tuple[Gradient, Scratch]] = []
         for tensor, how in edges:
-            if how == ALIAS:
+            if how == NEW:
+                size = tensor.coefficient
+                gradient = Gradient(tensor, size, tensor.monomial)
+                things.append(gradient)
+                sizes.append(size)
+            elif how == ALIAS:
                 gradient = arrived[0]
                 gradient.refs += 1
             else:
-                gradient = Gradient(tensor, tensor.coefficient, tensor.monomial)
-                if how == NEW:
-                    things.append(gradient)
-                    sizes.append(gradient.coefficient)
-                elif how == REPLACES:
+                gradient = gradient_of(tensor)
+                if how == REPLACES:
                     later.append((gradient, scratch))
                     scratch = None
                 else:
@@ -112,7 +117,7 @@ def backward(
                     raw = Scratch(tensor, elements * op.outs[0].width, tensor.monomial)
                     wide.append((gradient, raw))
                     events.born(raw)
-            if tensor in grads or tensor.origin == PARAMETER:
+            if tensor.origin == PARAMETER or tensor in grads:
                 meeting.append((tensor, gradient))
             else:
                 grads[tensor] = gradient
@@ -120,12 +125,25 @@ def backward(
             inner = Inner(op.outs[0], *op.back_inner)
             events.born(inner)
             events.dead(inner)
-        early = bool(wide and (repeated or op.region))
-        if early:  # what was computed again dies as it is read
-            _free(back, op, held, left, staying)
-        for gradient, raw in wide:  # cast while all that the operator was given is there
-            events.born(gradient)
-            events.dead(raw)
+        dying: list[Tensor] = []
+        if held is not None:
+            dying = held.let_go(op)
+        else:
+            for tensor in op.saves:
+                root = tensor.base or tensor
+                count = left.get(root)
+                if count is not None:
+                    left[root] = count - 1
+                    if count == 1 and root.origin in FREED and root not in staying:
+                        dying.append(root)
+        if wide:
+            if repeated or op.region:  # what was computed again dies as it is read
+                for root in dying:
+                    events.dead(root)
+                dying = []
+            for gradient, raw in wide:  # cast while all that the operator was given is there
+                events.born(gradient)
+                events.dead(raw)
         if scratch is not None:
             events.dead(scratch)
         for gradient in arrived:
@@ -133,8 +151,9 @@ def backward(
             if not gradient.refs:
                 things.append(gradient)
                 sizes.append(-gradient.coefficient)
-        if not early:
-            _free(back, op, held, left, staying)
+        for root in dying:
+            things.append(root)
+            sizes.append(-root.coefficient)
         for gradient, beside in later:
             events.born(gradient)
             if beside is not None:
@@ -158,7 +177,8 @@ def backward(
                     weights.deliver(tensor, grads.pop(tensor), op)
             else:
                 weights.deliver(tensor, gradient, op)
-        events.over(op)
+        ends.append(len(things))
+        operators.append(op)
     for tensor, gradient in role.starts.items():
         if tensor.origin != PARAMETER:
             back.keep(grads[tensor], gradient)
@@ -166,22 +186,6 @@ def backward(
     if tape.carried is not None and tape.carried in grads:
         back.finish = Group((grads[tape.carried],))
     return back
-
-
-def _free(back: Back, op: Op, held: Saved | None, left: dict[Tensor, int], staying: set[Tensor]) -> None:
-    """What ``op`` saved dies, unless another operator saved it too."""
-    if held is not None:
-        held.free(back.events, op)
-        return
-    things, sizes = back.events.things, back.events.sizes
-    for tensor in op.saves:
-        root = tensor.base or tensor
-        count = left.get(root)
-        if count is not None:
-            left[root] = count - 1
-            if count == 1 and root.origin in FREED and root not in staying:
-                things.append(root)
-                sizes.append(-root.coefficient)
 
 
 class _Weights:

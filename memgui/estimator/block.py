@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from memgui.estimator.backward import Back, backward
-from memgui.estimator.bounds import born_back, born_forward
+from memgui.estimator.bounds import born_forward
 from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Scratch, Thing, gradient_of
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward
 from memgui.estimator.once import once
-from memgui.estimator.outcome import Outcome, outcome
+from memgui.estimator.outcome import Outcome, Reading, outcome, read_back
 from memgui.estimator.saved import FREED, behind, saved_roots, staying_in
 from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
 
@@ -75,6 +75,7 @@ class Block:
         self._sparing: dict[int, Sparing] = {}
         self._backs: dict[tuple[bool, bool, bool, Consumer | None, Role], Back] = {}
         self._outcomes: dict[tuple[bool, Role], Outcome] = {}
+        self._readings: dict[tuple[Tensor, ...], Reading] = {}
 
     @once
     def ambient(self) -> list[Tensor]:
@@ -126,6 +127,8 @@ class Block:
 
     def freed(self, *, repeated: bool) -> Group:
         """What was saved and is not any more when it has run back."""
+        if not repeated:
+            return self.kept
         staying = staying_in(self.tape, keep_input=False, repeated=repeated)
         return Group([root for root in self.saved if root.origin in FREED and root not in staying])
 
@@ -133,7 +136,14 @@ class Block:
         """What its backward leaves; see :func:`memgui.estimator.outcome.outcome`."""
         found = self._outcomes.get((accumulate, role))
         if found is None:
-            found = self._outcomes[accumulate, role] = outcome(self.tape, role, accumulate=accumulate)
+            reading = self._read(tuple(role.waiting))
+            found = self._outcomes[accumulate, role] = outcome(reading, role, accumulate=accumulate)
+        return found
+
+    def _read(self, waiting: tuple[Tensor, ...]) -> Reading:
+        found = self._readings.get(waiting)
+        if found is None:
+            found = self._readings[waiting] = read_back(self.tape, waiting)
         return found
 
     @once
@@ -158,7 +168,8 @@ class Block:
     @once
     def most_back(self) -> Pairs:
         """The same while it runs back."""
-        return born_back(self.tape)
+        reading = next(iter(self._readings.values()), None)
+        return self._read(()).born if reading is None else reading.born
 
     # -- groups ---------------------------------------------------------------------------------
 

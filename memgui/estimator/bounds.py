@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memgui.estimator.events import Pairs
-from memgui.estimator.tape import ALIAS, PROMOTED, Tape, Tensor
+from memgui.estimator.tape import Tape
 
 
 def summed(*parts: Iterable[tuple[int, int]]) -> Pairs:
@@ -31,27 +31,3 @@ def born_forward(tape: Tape) -> Pairs:
             if beside is not None:
                 total[beside[1]] = total.get(beside[1], 0) + beside[0]
     return tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
-
-
-def born_back(tape: Tape) -> Pairs:
-    """All that is allocated while the block runs back, as if none of it were freed.
-
-    Its output's gradient is there before.  What a stretch computes again is allocated once more; where
-    gradients meet, their sum is a further one.
-    """
-    total: dict[int, int] = {}
-    met: set[Tensor] = set()
-    for op in tape.ops:
-        for tensor, how in op.back:
-            size, monomial = tensor.coefficient, tensor.monomial
-            times = (how != ALIAS) + (tensor in met)
-            if how == PROMOTED:
-                total[monomial] = total.get(monomial, 0) + size // tensor.width * op.outs[0].width
-            if times:
-                total[monomial] = total.get(monomial, 0) + size * times
-            met.add(tensor)
-        for beside in (op.back_extra, op.back_inner):
-            if beside is not None:
-                total[beside[1]] = total.get(beside[1], 0) + beside[0]
-    born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
-    return summed(born, born_forward(tape)) if tape.regions else born

@@ -71,6 +71,10 @@ class Group:
         return tuple(thing for thing in self.things if isinstance(thing, Tensor))
 
 
+NONE = Group(())
+"""Nothing at all."""
+
+
 class Events:
     """Births and deaths in order: ``sizes[i]`` (signed) times the monomial of ``things[i]`` bytes.
 
@@ -78,14 +82,14 @@ class Events:
     (:class:`Inner`) counts in ``sizes``, and is 0 in ``coefficients``.
     """
 
-    __slots__ = ("_coefficients", "_ends", "_nets", "_operators", "sizes", "stop", "things")
+    __slots__ = ("_coefficients", "_nets", "ends", "operators", "sizes", "stop", "things")
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
         self.things: list[Thing] = []
         self.stop = 0
-        self._ends: list[int] = []
-        self._operators: list[Op] = []
+        self.ends: list[int] = []
+        self.operators: list[Op] = []
         self._coefficients: list[int] | None = None
         self._nets: dict[tuple[int | None, bool], tuple[Group, Group]] = {}
 
@@ -101,16 +105,16 @@ class Events:
 
     def over(self, op: Op) -> None:
         """What happened since the last call happened while ``op`` ran."""
-        self._ends.append(len(self.things))
-        self._operators.append(op)
+        self.ends.append(len(self.things))
+        self.operators.append(op)
 
     def operator(self, index: int) -> Op:
         """The operator at whose run event ``index`` happened."""
-        return self._operators[bisect_right(self._ends, index)]
+        return self.operators[bisect_right(self.ends, index)]
 
     def after(self, operators: int) -> int:
         """How many events have happened when so many operators have run."""
-        return self._ends[operators - 1] if operators else 0
+        return self.ends[operators - 1] if operators else 0
 
     def net(self, stop: int | None = None, *, whole: bool = True) -> tuple[Group, Group]:
         """What is there after the first ``stop`` events and was not before, and what has gone.
@@ -133,7 +137,7 @@ class Events:
         """The same, to go on from."""
         copy = Events()
         copy.sizes, copy.things, copy.stop = [*self.sizes], [*self.things], self.stop
-        copy._ends, copy._operators = [*self._ends], [*self._operators]
+        copy.ends, copy.operators = [*self.ends], [*self.operators]
         return copy
 
     @property

@@ -6,10 +6,13 @@ What each layer leaves is wanted of every layer, the order of events only where 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
+from typing import NamedTuple
 
-from memgui.estimator.events import Gradient, Group, gradient_of
+from memgui.estimator.bounds import born_forward, summed
+from memgui.estimator.events import NONE, Gradient, Group, Pairs, gradient_of
 from memgui.estimator.lifetimes import Role
-from memgui.estimator.tape import PARAMETER, Tape, Tensor
+from memgui.estimator.tape import ALIAS, PARAMETER, PROMOTED, Tape, Tensor
 
 
 class Outcome:
@@ -22,35 +25,79 @@ class Outcome:
 
     def __init__(self, left: list[Gradient], taken: list[Gradient]) -> None:
         self.left = Group(left)
-        self.taken = Group(taken)
-        self.waiting = Group([gradient for gradient in left if gradient.of.origin != PARAMETER])
+        self.taken = Group(taken) if taken else NONE
+        waiting = [gradient for gradient in left if gradient.of.origin != PARAMETER]
+        self.waiting = Group(waiting) if waiting else NONE
 
 
-def outcome(tape: Tape, role: Role, *, accumulate: bool) -> Outcome:
-    """What comes of a block's backward; see :func:`memgui.estimator.backward.backward`."""
-    left: list[Gradient] = []
-    taken: list[Gradient] = []
-    waiting, starts = role.waiting, role.starts
-    reached = {tape.out, *waiting}
+class Reading(NamedTuple):
+    """What a tape says of its backward without going through births and deaths.
+
+    ``reached``: tensors with which a gradient stays, in order: weights (once all of their gradients in the
+    block have come), and those that wait for other blocks and were made here.  ``born`` is all that is
+    allocated, as if none of it were freed.
+    """
+
+    reached: tuple[Tensor, ...]
+    born: Pairs
+
+
+def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
+    """Read a tape from its end; gradients of ``waiting`` tensors are there before.
+
+    The gradient of its output is there before.  What a stretch computes again is allocated once more;
+    where gradients meet, their sum is a further one.
+    """
+    found: list[Tensor] = []
+    reached: set[Tensor | None] = {tape.out, *waiting}
     coming = coming_to(tape)
+    total: dict[int, int] = {}
+    met: set[Tensor] = set()
     for op in reversed(tape.ops):
         edges = op.back
-        if not edges or reached.isdisjoint(op.outs):
+        if not edges:
             continue
-        if waiting:
-            taken += [waiting[tensor] for tensor in op.outs if tensor in waiting]
-        for tensor, _ in edges:
-            if tensor.origin != PARAMETER:
-                reached.add(tensor)
-            elif tensor in coming and coming[tensor] > 1:
-                coming[tensor] -= 1  # waits for those of earlier uses
-            elif tensor in waiting:
-                if accumulate and tensor in role.ends:
-                    taken.append(waiting[tensor])
-            elif tensor in starts:
-                left.append(starts[tensor])
-            elif not accumulate:
-                left.append(gradient_of(tensor))
+        comes = not reached.isdisjoint(op.outs)
+        if waiting and comes:
+            found += [tensor for tensor in op.outs if tensor in waiting]
+        for tensor, how in edges:
+            size, monomial = tensor.coefficient, tensor.monomial
+            if tensor in met:
+                total[monomial] = total.get(monomial, 0) + size
+            met.add(tensor)
+            if how != ALIAS:
+                if how == PROMOTED:
+                    size += size // tensor.width * op.outs[0].width
+                total[monomial] = total.get(monomial, 0) + size
+            if comes:
+                if tensor.origin != PARAMETER:
+                    reached.add(tensor)
+                elif coming and coming.get(tensor, 1) > 1:
+                    coming[tensor] -= 1  # waits for those of earlier uses
+                else:
+                    found.append(tensor)
+        for beside in (op.back_extra, op.back_inner):
+            if beside is not None:
+                total[beside[1]] = total.get(beside[1], 0) + beside[0]
+    born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+    return Reading(tuple(found), summed(born, born_forward(tape)) if tape.regions else born)
+
+
+def outcome(reading: Reading, role: Role, *, accumulate: bool) -> Outcome:
+    """What comes of a block's backward; see :func:`memgui.estimator.backward.backward`."""
+    waiting, starts = role.waiting, role.starts
+    if not waiting and not starts:
+        return Outcome([] if accumulate else [gradient_of(tensor) for tensor in reading.reached], [])
+    left: list[Gradient] = []
+    taken: list[Gradient] = []
+    for tensor in reading.reached:
+        if tensor in waiting:
+            if tensor.origin != PARAMETER or (accumulate and tensor in role.ends):
+                taken.append(waiting[tensor])
+        elif tensor in starts:
+            left.append(starts[tensor])
+        elif not accumulate:
+            left.append(gradient_of(tensor))
     left += [gradient for tensor, gradient in starts.items() if tensor.origin != PARAMETER]
     return Outcome(left, taken)
 

@@ -154,20 +154,22 @@ class Saved:
             self._left.update(region.made)
             _again(events, region)
 
-    def free(self, events: Events, op: Op) -> None:
-        """What the operator saved dies with its backward, unless another one saved it too."""
-        for tensor in op.saves:
-            root = tensor.base or tensor
-            if root in self._left and (not op.region or self._inside.get(root) == op.region):
-                self._let_go(events, root)
+    def let_go(self, op: Op) -> list[Tensor]:
+        """What the operator saved and dies with its backward, because no other one saved it too."""
+        roots = [tensor.base or tensor for tensor in op.saves]
+        kept = [
+            root
+            for root in roots
+            if root in self._left and (not op.region or self._inside.get(root) == op.region)
+        ]
         if op.region and op is self._known[op.region].first:
-            for root in self._known[op.region].inputs:
-                self._let_go(events, root)
-
-    def _let_go(self, events: Events, root: Tensor) -> None:
-        self._left[root] -= 1
-        if self._left[root] <= 0 and root.origin in FREED and root not in self._staying:
-            events.dead(root)
+            kept += self._known[op.region].inputs
+        dying: list[Tensor] = []
+        for root in kept:
+            self._left[root] -= 1
+            if self._left[root] <= 0 and root.origin in FREED and root not in self._staying:
+                dying.append(root)
+        return dying
 
 
 def _again(events: Events, region: Region) -> None:

@@ -64,12 +64,17 @@ class UnitWalk(Walk):
         for spot in super().inside_forward(kind):
             yield spot.beside(there)
 
-    def bound_forward(self, kind: Kind) -> tuple[Stock, tuple[Pairs, ...]]:
+    def bounds_forward(self, kind: Kind) -> list[tuple[Stock, tuple[Pairs, ...]]]:
         unit = self.units.of(kind)
-        before, most = super().bound_forward(kind)
-        before.add(unit.gathered, unit.sort)
-        before.add(unit.buffer, unit.sort, 2)
-        return before, most
+        there = Stock()
+        there.add(unit.gathered, unit.sort)
+        there.add(unit.buffer, unit.sort, 2)
+        found: list[tuple[Stock, tuple[Pairs, ...]]] = []
+        for before, most in super().bounds_forward(kind):
+            before = Stock(before)
+            before.include(there)
+            found.append((before, most))
+        return found
 
     def kept(self, kind: Kind) -> Stock:
         kept = super().kept(kind)

@@ -148,15 +148,32 @@ class Walk(Between):
     def bounds(self, inside: Layer | Outside) -> Iterable[tuple[Stock, tuple[Pairs, ...]]]:
         """No more is ever alive inside than one of the stocks and what comes with it."""
         if isinstance(inside, Layer) and inside.roles is None:
-            return (self.bound_forward(inside.kind),)
+            return self.bounds_forward(inside.kind)
         return [(spot.before, spot.most) for spot in self.spots(inside)]
 
-    def bound_forward(self, kind: Kind) -> tuple[Stock, tuple[Pairs, ...]]:
-        """A bound on what is alive inside a layer run forward: nothing that is born in it dies."""
-        inputs = Stock()
+    def bounds_forward(self, kind: Kind) -> list[tuple[Stock, tuple[Pairs, ...]]]:
+        """Bounds on what is alive inside each block of a layer run forward, without going through events.
+
+        Before a block there is no more than what those before it keep, hold or hand on, and their outputs.
+        """
+        found: list[tuple[Stock, tuple[Pairs, ...]]] = []
+        before = Stock()
+        before.add(kind.shared, kind.blocks[0].sort_running)
         for block in kind.blocks:
-            inputs.add(block.input, block.sort_running)
-        return inputs, tuple([block.most_forward for block in kind.blocks])
+            sort = block.sort_running
+            before.add(block.input, sort)
+            found.append((before, (block.most_forward,)))
+            before = Stock(before)
+            held = (
+                (block.held_passing, block.copies_passing)
+                if kind.recomputed
+                else (block.kept, block.returned, block.copies)
+            )
+            for group in (*held, block.pinned, block.cache, block.output):
+                before.add(group, sort)
+            for sparing in kind.sparing:
+                before.add(sparing.kept, sort)
+        return found
 
     def inside_forward(self, kind: Kind) -> Iterator[Spot]:
         """Where a layer's peak may lie on the way forward."""
