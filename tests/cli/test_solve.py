@@ -86,3 +86,28 @@ def test_a_field_without_a_largest_value_is_refused(
     assert shown.out == ""
     assert shown.err.count("\n") == 1
     assert said in shown.err
+
+
+@pytest.mark.parametrize(
+    ("path", "changes"),
+    [
+        ("training.micro_batch_size", ("training.activation_checkpointing=full",)),
+        ("training.lora.rank", ("training.method=lora",)),
+        ("model.num_hidden_layers", ()),
+        ("inference.prompt_tokens", ("task=inference",)),
+        ("inference.batch_size", ("task=inference",)),
+    ],
+)
+def test_every_field_that_is_asked_for_is_proved(
+    capsys: pytest.CaptureFixture[str], path: str, changes: tuple[str, ...]
+) -> None:
+    given = [part for change in changes for part in ("--set", change)]
+    answer = json.loads(printed(capsys, "--for", path, "--model", FIRST.model.name, *given, "--json"))
+    scenario = FIRST
+    for change in changes:
+        field, _, value = change.partition("=")
+        scenario = replace(scenario, field, value)
+    found = [estimate(replace(scenario, path, answer[key])) for key in ("largest", "next")]
+    assert [one.peak_bytes for one in found] == [answer["peak_bytes"], answer["next_peak_bytes"]]
+    assert found[0].peak_bytes <= scenario.device.memory_bytes < found[1].peak_bytes
+    assert answer["next"] == answer["largest"] + 1

@@ -86,7 +86,8 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], sides: Sequence[
 
 _STYLE = """
 body { font: 14px/1.45 Inter, "Segoe UI", "Noto Sans", "Noto Sans CJK SC", "PingFang SC", sans-serif;
-       color: #1b1f26; background: #fff; max-width: 52em; margin: 2em auto; padding: 0 1em; }
+       color: #1b1f26; background: #fff; max-width: 52em; margin: 2em auto; padding: 0 1em;
+       overflow-wrap: anywhere; }
 h1 { font-size: 1.6em; margin: 0 0 .4em; } h2 { font-size: 1.15em; margin: 1.6em 0 .4em; }
 h3 { font-size: 1em; margin: 1em 0 .2em; }
 .verdict { font-weight: 600; border-left: 4px solid #606876; padding: .3em 0 .3em .8em; }
