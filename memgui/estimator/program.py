@@ -240,11 +240,8 @@ class Program:
             own = varied(self.model, mixer)
             sizes = self.sizes.beside(on_rank(model_values(own, rank, o.virtual_tokens), o.split))
             self.context.variants[mixer] = own, sizes
-            letters = {
-                letter: f"{letter}_{mixer}"
-                for letter, value in sizes.values.items()
-                if self.sizes.values[letter] != value
-            }
+            differing = sizes.values.items() - self.sizes.values.items()
+            letters = {letter: f"{letter}_{mixer}" for letter, _ in sorted(differing)}
             values |= {name: sizes.values[letter] for letter, name in letters.items()}
             keys = (mixer, *(f"{feed}.{mixer}" for feed in layers.FEED_FORWARDS))
             self.letters |= dict.fromkeys(keys, letters)

@@ -6,12 +6,13 @@ gradient in parts.  PyTorch sums them in one buffer, from the first contribution
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, KeysView
+from itertools import chain
 
 from memgui.estimator.block import Block
 from memgui.estimator.events import Gradient, gradient_of
 from memgui.estimator.lifetimes import ALONE, Role
-from memgui.estimator.tape import AMBIENT, PARAMETER, Tensor
+from memgui.estimator.tape import PARAMETER, Tensor
 
 Roles = tuple[Role, ...]
 """The role of each block of a layer; empty where all are alone."""
@@ -34,7 +35,7 @@ class Cast:
         """of each block that has to do with them, what gets a gradient in its backward"""
         if shared:
             for block in blocks:
-                touched = _touched(block, self._waiting)
+                touched = _touched(block, self._waiting.keys())
                 if touched or not self._waiting.keys().isdisjoint(block.tape.handed_out):
                     self._touched[block] = touched
         self._last: dict[Tensor, int] = {}
@@ -45,6 +46,7 @@ class Cast:
                         if tensor.origin == PARAMETER:
                             self._last[tensor] = index
         self._seen: set[Tensor] = set()
+        self._roles: dict[tuple[object, ...], Role] = {}
 
     def roles(self, index: int) -> list[tuple[Roles, int]]:
         """The roles of place ``index``: one for each stretch of layers with the same roles."""
@@ -77,18 +79,16 @@ class Cast:
                     waiting[tensor] = gradient
                 elif tensor not in own:
                     starts[tensor] = gradient
-        role = Role(waiting, starts, touched & ending)
+        ends = touched & ending
         seen |= touched
+        alike = block, tuple(waiting), tuple(starts), ends
+        role = self._roles.get(alike)
+        if role is None:  # what layers with the same role leave is worked out once
+            role = self._roles[alike] = Role(waiting, starts, ends)
         return role
 
 
-def _touched(block: Block, shared: Container[Tensor]) -> frozenset[Tensor]:
+def _touched(block: Block, shared: KeysView[Tensor]) -> frozenset[Tensor]:
     """What of ``shared`` gets a gradient in the block's backward."""
-    return frozenset(
-        [
-            tensor
-            for op in block.tape.ops
-            for tensor, _ in op.back
-            if tensor.origin >= AMBIENT and tensor in shared
-        ]
-    )
+    edges = dict(chain.from_iterable([op.back for op in block.tape.ops]))
+    return frozenset(shared & edges.keys())

@@ -20,7 +20,8 @@ def completed(model: ModelSpec, found: Runs) -> Runs:
     """The layers of ``model``, each with what it has of its own."""
     if model.altup_num_inputs:
         return _of_streams(model)
-    return [(_with_own(model, layer), many) for layer, many in found]
+    own = {layer: _with_own(model, layer) for layer in dict.fromkeys([layer for layer, _ in found])}
+    return [(own[layer], many) for layer, many in found]
 
 
 def _of_streams(model: ModelSpec) -> Runs:
@@ -41,8 +42,10 @@ def _with_own(model: ModelSpec, layer: LayerPlan) -> LayerPlan:
     mixer = layer.blocks[0][0]
     own = varied(model, mixer)
     blocks = layer.blocks
-    if own.intermediate_size != model.intermediate_size:
-        blocks = tuple((f"{key}.{mixer}" if key in FEED_FORWARDS else key, write) for key, write in blocks)
+    if own.intermediate_size != model.intermediate_size:  # equal ones are called after the first of them
+        width = own.intermediate_size
+        first = next(one for one in model.layer_types if varied(model, one).intermediate_size == width)
+        blocks = tuple((f"{key}.{first}" if key in FEED_FORWARDS else key, write) for key, write in blocks)
     if model.hidden_size_per_layer_input:
         blocks = (*blocks, ("embedding of its own", gemma4.own_embedding))
     if model.layer_scalar:
