@@ -28,6 +28,8 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "qk_norm": ("none", "head", "head_rotated", "per_head", "full", "plain"),
     "hidden_act": (*GATES, "xielu"),
     "rotary_style": tuple(ROTATIONS),
+    "router_balance": ("none", "fp32", "own"),
+    "attention_gate": ("none", "elementwise", "per_head"),
     "score_masking": tuple(MASKINGS),
     "router_scoring": tuple(ROUTERS),
     "expert_layout": tuple(EXPERTS),

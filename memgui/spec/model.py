@@ -66,6 +66,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     key_bias: bool = True
     attention_output_bias: bool = False
     attention_output_gate: bool = False
+    attention_gate: str = "none"
     attention_sinks: bool = False
     value_norm: bool = False
     keys_are_values: bool = False
@@ -128,8 +129,11 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     n_shared_experts: int = 0
     shared_expert_intermediate_size: int = 0
     shared_expert_gate: bool = False
+    shared_experts_first: bool = False
+    experts_summed_in_fp32: bool = False
     router_bias: bool = False
     router_correction_bias: bool = False
+    router_balance: str = "none"
     router_in_fp32: bool = False
     router_scoring: str = "softmax"
     norm_topk_prob: bool = False

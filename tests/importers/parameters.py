@@ -153,6 +153,7 @@ def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int, borrowed: bo
     parts["attention"] += h * (q * (2 if m.attention_output_gate else 1) + keys) + q * h
     parts["attention"] += (q + k + k * m.key_bias) * m.attention_bias + h * m.attention_output_bias
     parts["attention"] += heads * m.attention_sinks
+    parts["attention"] += h * {"none": 0, "elementwise": q, "per_head": heads}[m.attention_gate]
     parts["norm"] += q * m.inner_norms
     each, whole = 2 * m.head_dim, q + k
     weights = {"head": each, "head_rotated": each, "full": whole, "per_head": whole}.get(m.qk_norm, 0)
@@ -173,6 +174,7 @@ def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:
         parts["experts"] += 2 * m.hidden_size * latent
         parts["router"] += m.num_experts * (m.hidden_size + m.router_bias)
         parts["router"] += m.num_experts * (m.router_scoring == "softmax_clamped")
+        parts["router"] += m.num_experts * (m.router_balance != "none")
         if m.n_shared_experts:
             parts["shared_experts"] += _mlp(m, m.n_shared_experts * m.shared_expert_intermediate_size)
             parts["router"] += m.hidden_size * m.shared_expert_gate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memgui.estimator import operators as op
+from memgui.estimator.mixing import softplus
 from memgui.estimator.modules.cache import cached, counter, prefixed
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.kernels import attend
@@ -22,7 +23,7 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     """Self-attention as transformers writes it, up to and with the output projection."""
     m, o = c.model, c.options
     t.part = "attention"
-    gate = None
+    gate = opening = None
     if reach.borrows:
         return _borrowed(t, c, x, reach)
     if m.fused_qkv:
@@ -33,6 +34,8 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         k, v = _key_and_value(t, c, x)
         if m.clip_qkv:
             q, k, v = op.clamp_in_place(t, q), op.clamp_in_place(t, k), op.clamp_in_place(t, v)
+        if m.attention_gate == "elementwise":
+            opening = projection(t, c, x, "attention.gate", "gate", HEADS, ("h",))
         q, k, v = by_head(t, c, q), by_head(t, c, k), by_head(t, c, v)
     tables = own_tables(t, c, reach, v.width)
     q, k = rotate(t, c, reach, q, k)
@@ -64,6 +67,16 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         opened = op.pointwise(t, "sigmoid", gate, "gate", saves="output")
         y = op.mul(t, y, opened, "gated", y.dims)
         t.use(gate)
+    if m.attention_gate == "elementwise":
+        assert opening is not None
+        y = op.mul(t, y, op.pointwise(t, "sigmoid", opening, "gate", saves="output"), "gated", y.dims)
+        t.use(opening)
+    elif m.attention_gate == "per_head":
+        opened = op.cast(t, projection(t, c, x, "attention.gate", "gate", ("a",), ("h",)), FP32)
+        opened = op.cast(t, softplus(t, opened), y.width)
+        gated = op.mul(t, y, opened, "gated", y.dims)
+        t.use(y, opened)
+        y = gated
     if m.inner_norms:
         y = norm(t, c, y, "attn_sub_norm", axes=2)
     y = projection(

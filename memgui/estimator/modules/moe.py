@@ -27,9 +27,20 @@ def sparse(t: Tape, c: Context, x: Tensor) -> Tensor:
         beside = _gated_shared(t, c, x, beside)
         y = op.add(t, y, beside)
         t.use(beside)
+    elif m.shared_experts_first and m.n_shared_experts:
+        beside = shared(t, c, x)
+        y = EXPERTS[m.expert_layout](t, c, x)
+        if m.routed_scaling and m.router_scoring == "sigmoid_summed" and m.router_casts_back:  # Laguna
+            y = op.scale(t, y)
+        y = op.add(t, y, beside)
+        t.use(beside)
     else:
         y = EXPERTS[m.expert_layout](t, c, x)
-        if m.n_shared_experts:
+        if m.n_shared_experts and m.experts_summed_in_fp32:
+            wide = op.cast(t, y, FP32)
+            both = op.add(t, wide, op.cast(t, shared(t, c, x), FP32))
+            y = op.cast(t, both, x.width)
+        elif m.n_shared_experts:
             y = op.add(t, y, shared(t, c, x))
     t.use(x)
     return op.dropout(t, y, o.hidden_dropout)

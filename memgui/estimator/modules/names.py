@@ -19,6 +19,7 @@ LLAMA: dict[str, str] = {
     "attention.v": "v_proj",
     "attention.qkv": "qkv_proj",
     "attention.o": "o_proj",
+    "attention.gate": "gate_proj",
     "attention.q_a": "q_a_proj",
     "attention.q_b": "q_b_proj",
     "attention.kv_a": "kv_a_proj_with_mqa",

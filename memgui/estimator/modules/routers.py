@@ -43,8 +43,8 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
     width = FP32 if m.router_in_fp32 else o.width
     w = t.parameter("router.weight", ("E", "h"), width, o.base_trained)
     shift = t.parameter("router.bias", ("E",), o.width, o.base_trained) if m.router_bias else None
-    if m.router_scoring == "softmax_clamped":
-        t.parameter("router.balance", ("E",), FP32, trainable=False)
+    if m.router_scoring == "softmax_clamped" or m.router_balance != "none":
+        t.parameter("router.balance", ("E",), o.width if m.router_balance == "own" else FP32, trainable=False)
     elif m.router_correction_bias:
         own = FP32 if m.router_scoring == "sigmoid_own" else width
         t.buffer("e_score_correction_bias", ("E",), own)
@@ -116,6 +116,12 @@ def softmax_last(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     return op.softmax(t, values, values.width), indices
 
 
+def softmax_last_plain(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
+    """The same as autocast has it (Aria)."""
+    values, indices = top_k(t, c, scores)
+    return op.softmax(t, values), indices
+
+
 def softmax_last_fp32(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """The same in fp32, cast back (Granite)."""
     values, indices = top_k(t, c, op.cast(t, scores, FP32))
@@ -150,6 +156,30 @@ def sigmoid_own(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
         t.record("div", (weights, shifted), out, (weights, shifted), ((weights, NEW), (shifted, NEW)))
         weights = out
     return op.scale(t, weights) if m.routed_scaling else weights, indices
+
+
+def sigmoid_summed(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
+    """Sigmoids in fp32, chosen with a balance, divided by their sum (AFMoE, Laguna, HunYuan 3)."""
+    m = c.model
+    values = scores if m.router_in_fp32 else op.cast(t, scores, FP32)
+    opened = op.pointwise(t, "sigmoid", values, "router scores", saves="output")
+    indices = t.tensor("experts of each token", (*c.rows, "T"), INT64)
+    t.run("topk", (opened,), (indices,), (), (), (opened.coefficient, opened.monomial))
+    weights = _gathered(t, c, opened, indices)
+    total = t.tensor("sum", (*weights.dims[:-1], 1), FP32 if t.autocast else values.width, weights.grad)
+    t.record("sum", (weights,), total, (), ((weights, NEW),))
+    total = op.shift(t, total)
+    out = t.tensor("router weights", weights.dims, max(weights.width, total.width), weights.grad)
+    t.record("div", (weights, total), out, (weights, total), ((weights, NEW), (total, NEW)))
+    if m.routed_scaling:
+        out = op.scale(t, out)
+    return op.cast(t, out, width) if m.router_casts_back else out, indices
+
+
+def softmax_upcast(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
+    """Probabilities in fp32 of the highest scores, cast back (Command A+)."""
+    values, indices = top_k(t, c, scores)
+    return op.cast(t, op.softmax(t, values, FP32), width), indices
 
 
 def softmax_own(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
@@ -199,9 +229,12 @@ ROUTERS: dict[str, Router] = {
     "softmax_own": softmax_own,
     "softmax_clamped": softmax_clamped,
     "topk_softmax": softmax_last,
+    "topk_softmax_plain": softmax_last_plain,
     "topk_softmax_fp32": softmax_last_fp32,
     "sigmoid": sigmoid,
     "sigmoid_own": sigmoid_own,
+    "sigmoid_summed": sigmoid_summed,
+    "topk_softmax_upcast": softmax_upcast,
     "sparsemixer": sparse_mixer,
 }
 """How routers score, by ``router_scoring``: from their logits and the width of what they read."""

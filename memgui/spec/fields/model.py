@@ -258,6 +258,14 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Attention gate"),
         QT_TRANSLATE_NOOP("fields", "The query projection also gives a gate on the attention's output."),
     ),
+    choice(
+        "attention_gate",
+        QT_TRANSLATE_NOOP("fields", "Gate on attention"),
+        QT_TRANSLATE_NOOP("fields", "A projection of its own gates what attention gives."),
+        Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
+        Choice("elementwise", QT_TRANSLATE_NOOP("fields", "each element, sigmoid (Trinity)")),
+        Choice("per_head", QT_TRANSLATE_NOOP("fields", "each head, softplus (Laguna)")),
+    ),
     flag(
         "attention_sinks",
         QT_TRANSLATE_NOOP("fields", "Attention sinks"),

@@ -252,10 +252,36 @@ ROUTING: tuple[Field, ...] = (
         Choice("softmax_own", QT_TRANSLATE_NOOP("fields", "softmax of all, model's format")),
         Choice("softmax_clamped", QT_TRANSLATE_NOOP("fields", "softmax of all, never autocast (ERNIE)")),
         Choice("topk_softmax", QT_TRANSLATE_NOOP("fields", "softmax of the highest")),
+        Choice("topk_softmax_plain", QT_TRANSLATE_NOOP("fields", "softmax of the highest, fp32 in autocast")),
+        Choice("topk_softmax_upcast", QT_TRANSLATE_NOOP("fields", "softmax of the highest, then fp32")),
         Choice("topk_softmax_fp32", QT_TRANSLATE_NOOP("fields", "softmax of the highest, fp32")),
         Choice("sigmoid", QT_TRANSLATE_NOOP("fields", "sigmoid")),
+        Choice("sigmoid_summed", QT_TRANSLATE_NOOP("fields", "sigmoid, divided by the sum")),
         Choice("sigmoid_own", QT_TRANSLATE_NOOP("fields", "sigmoid, model's format")),
         Choice("sparsemixer", "SparseMixer"),
+        applies=_experts,
+    ),
+    choice(
+        "router_balance",
+        QT_TRANSLATE_NOOP("fields", "Router balance"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Experts are chosen by a correction that is a weight, though not trained."
+        ),
+        Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
+        Choice("fp32", QT_TRANSLATE_NOOP("fields", "in fp32")),
+        Choice("own", QT_TRANSLATE_NOOP("fields", "in the model's format")),
+        applies=_experts,
+    ),
+    flag(
+        "shared_experts_first",
+        QT_TRANSLATE_NOOP("fields", "Shared experts first"),
+        QT_TRANSLATE_NOOP("fields", "The experts that every token goes through run before the routed ones."),
+        applies=_experts,
+    ),
+    flag(
+        "experts_summed_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Experts summed in fp32"),
+        QT_TRANSLATE_NOOP("fields", "What routed and shared experts give is added in fp32."),
         applies=_experts,
     ),
     flag(
