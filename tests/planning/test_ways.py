@@ -223,3 +223,9 @@ def test_further_devices_are_used_as_the_program_uses_them(engine: str, way: str
     assert shared in found[0].title.text(English())
     offered = {change.path for one in ways(serving).singles for change in one.changes}
     assert ("parallelism.pipeline" in offered) == (engine != "vllm")
+
+
+def test_a_share_too_small_to_write_is_not_called_none() -> None:
+    tuned = replace(FIRST, "training.method", "prompt_tuning")
+    cost = cost_of(Change("training.method", "full", "prompt_tuning"), estimate(tuned))
+    assert "Trains < 0.01 % of the weights" in " ".join(one.text(English()) for one in cost.sentences)

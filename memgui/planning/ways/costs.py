@@ -324,7 +324,7 @@ _GROWING = frozenset(
 def _fewer_weights(after: Estimate) -> Cost:
     counted = after.parameters
     hundredths = counted.trainable * 10_000 // max(counted.total, 1)
-    share = f"{hundredths // 100}.{hundredths % 100:02d}"
+    share = f"{hundredths // 100}.{hundredths % 100:02d}" if hundredths else "< 0.01"
     said = Said(
         QT_TRANSLATE_NOOP("ways", "Trains {share} % of the weights; may learn less."),
         words={"share": share},
