@@ -15,6 +15,7 @@ from memgui.importers.families import FAMILIES
 from memgui.importers.hf_config import import_config, model_from_config
 from memgui.spec import ModelSpec
 from tests.catalog.hub_names import HUB_NAMES, LONGEST, SAME
+from tests.catalog.known import KNOWN, PLAIN, SOURCE
 from tests.importers.parameters import count
 
 TRUTH_SOURCE = (
@@ -82,7 +83,10 @@ FAMILY_OF = (
     (r"step", "Step", "StepFun"),
     (r"llava", "LLaVA", "LLaVA"),
     (r"rwkv", "RWKV", "RWKV"),
-    (r"snowflake|all-minilm", "BERT", "embedding models"),
+    (r"snowflake|all-minilm|all-mpnet|nomic-embed|gte", "BERT", "embedding models"),
+    (r"layoutlm", "BERT", "Microsoft"),
+    (r"esm", "ESM", "Meta"),
+    (r"xglm", "XGLM", "Meta"),
 )
 
 
@@ -90,6 +94,7 @@ def models(shared: Path) -> list[ModelEntry]:
     """Every entry, by family and size."""
     entries = _collected(shared / "data" / "hf_configs")
     _add_truth(entries, shared / "truth")
+    _add_known(entries, shared / "data" / "hf_configs")
     return sorted(entries, key=lambda e: (e.family.casefold(), e.parameters, e.name.casefold()))
 
 
@@ -127,6 +132,16 @@ def _add_truth(entries: list[ModelEntry], folder: Path) -> None:
         if key(name) not in map(key, (entry.title, *entry.aliases)):
             entry = replace(entry, aliases=(*entry.aliases, name))
         entries.append(entry)
+
+
+def _add_known(entries: list[ModelEntry], folder: Path) -> None:
+    rows = {row["file"]: row for row in json.loads((folder / "INDEX.json").read_text("utf-8"))["configs"]}
+    for name, file in PLAIN.items():
+        content: dict[str, Any] = json.loads((folder / file).read_text("utf-8"))
+        row = rows[file]
+        spec = _bare(import_config(content).model)
+        entries.append(_entry(name, spec, f"{row['source']} ({row['kind']}), unpacked"))
+    entries += [_entry(name, _bare(import_config(config).model), SOURCE) for name, config in KNOWN.items()]
 
 
 def _entry(name: str, spec: ModelSpec, source: str) -> ModelEntry:
