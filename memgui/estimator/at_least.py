@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memgui.estimator.coverage import NotCovered, require_covered_run
 from memgui.estimator.engines import account_of
-from memgui.estimator.estimate import Assembly, estimate, of_stages, run_of
+from memgui.estimator.estimate import Assembly, estimate, of_stages, run_of, unknown
 from memgui.estimator.once import once
 from memgui.estimator.options import capability
 from memgui.estimator.overhead import context, cublas_workspace
@@ -12,6 +12,7 @@ from memgui.estimator.result import Estimate
 from memgui.estimator.run import Floor, Run
 from memgui.estimator.stages import is_spread
 from memgui.estimator.training_ranks import is_split, stage_runs
+from memgui.spec.messages import Message
 from memgui.spec.scenario import Scenario
 
 
@@ -20,6 +21,7 @@ class Draft:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
+        self._refusal: Message | None = None
 
     @once
     def floors(self) -> tuple[Floor, ...]:
@@ -30,6 +32,11 @@ class Draft:
         found = [run.floors() for _, run in self._runs]
         least = min(found, key=lambda moments: max(sum(one.values()) for one in moments), default=())
         return tuple({**moment, "overhead": self._beside} for moment in least)
+
+    def walks_as(self, other: Draft) -> bool:
+        """Whether a training step does the same on tensors as large, and only what lies beside differs."""
+        pairs = zip(self._runs, other._runs, strict=False)
+        return bool(self._runs) and all(one.walks_as(another) for (_, one), (_, another) in pairs)
 
     @once
     def at_least(self) -> int:
@@ -42,7 +49,7 @@ class Draft:
     def estimate(self) -> Estimate:
         """The answer."""
         if not self._runs:
-            return estimate(self.scenario)
+            return estimate(self.scenario) if self._refusal is None else unknown(self.scenario, self._refusal)
         if is_split(self.scenario):
             return of_stages(self.scenario, self._runs)
         return Assembly(self.scenario, self._runs[0][1]).estimate()
@@ -61,7 +68,8 @@ class Draft:
                 return [("0", run_of(scenario))]
             require_covered_run(scenario)
             return [*stage_runs(scenario)]
-        except NotCovered:
+        except NotCovered as fault:
+            self._refusal = fault.message
             return []
 
     @property

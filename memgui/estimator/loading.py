@@ -76,9 +76,36 @@ def _filled(program: Program) -> int:
 @lru_cache(maxsize=64)
 def _played(program: Program, scheme: WeightScheme | None, base: Base) -> int:
     """The same, played; it does not matter what is kept of the weights that are trained."""
+    return _arrived(_Arrival(program, scheme, base))
+
+
+class _Arrival:
+    """What comes, and how: the same for programs that differ in what they compute alone."""
+
+    __slots__ = ("base", "program", "same", "scheme")
+
+    def __init__(self, program: Program, scheme: WeightScheme | None, base: Base) -> None:
+        self.program, self.scheme, self.base = program, scheme, base
+        weights = [
+            (tuple([(p.name, p.part, p.coefficient, p.width, p.grad) for p in group]), count)
+            for group, count in _groups(program)
+        ]
+        buffers = [(b.coefficient, count) for block, count in program.blocks() for b in block.tape.buffers]
+        o = program.options
+        self.same = (program.model, scheme, base, o.width, o.base, o.split, (*weights, *buffers))
+
+    def __hash__(self) -> int:
+        return hash(self.same)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Arrival) and self.same == other.same
+
+
+@lru_cache(maxsize=64)
+def _arrived(arrival: _Arrival) -> int:
     allocator = Allocator()
-    held = account(program, scheme=scheme)
-    load(program, held, base, allocator)
+    held = account(arrival.program, scheme=arrival.scheme)
+    load(arrival.program, held, arrival.base, allocator)
     return allocator.allocated - held.weight_bytes
 
 

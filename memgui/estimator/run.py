@@ -79,6 +79,10 @@ class Run(ABC):
     def floors(self) -> tuple[Floor, ...]:
         """What is there at some moments, known without a walk: no more than at the peak."""
 
+    def walks_as(self, other: Run) -> bool:
+        """Whether all that is computed is the same; what lies beside may differ."""
+        return False
+
     def assumptions(self) -> tuple[Message, ...]:
         """What the figures take for granted."""
         return ()

@@ -151,6 +151,16 @@ class TrainingRun(Run):
         turning["activations"] += self.numbers.bytes(self.walk(accumulate=accumulate).turned())
         return stepping, turning
 
+    def walks_as(self, other: Run) -> bool:
+        return isinstance(other, TrainingRun) and self._walked == other._walked and self.units is other.units
+
+    @property
+    def _walked(self) -> tuple[object, ...]:
+        """What decides the walk of a micro batch beside what ranks gather."""
+        a, keep = self.account, self.scenario.training.keep_outputs
+        stay = self.accumulates or self.gradients_stay
+        return id(self.program), self.values, keep, stay, a.consumer, a.fills, a.adds, self.waiting
+
     def held(self, found: Found) -> Held:
         a = self.account
         base = found.base.components

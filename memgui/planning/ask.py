@@ -144,6 +144,16 @@ class Asker:
                 self._floors[scenario] = found
         return found
 
+    def peak(self, scenario: Scenario) -> Mapping[str, int] | None:
+        """Bytes by component at the peak of ``scenario``, where its answer is kept."""
+        kept = None if self._kept is None else self._kept.get(scenario)
+        return None if kept is None or kept.estimate is None else kept.estimate.peak_moment.components
+
+    def walks_alike(self, one: Scenario, other: Scenario) -> bool:
+        """Whether both compute the same, and only what lies beside differs; known of kept answers."""
+        drafts = self._drafts.get(one), self._drafts.get(other)
+        return drafts[0] is not None and drafts[1] is not None and drafts[0].walks_as(drafts[1])
+
     def _known(self, find: Callable[[], T], nothing: T) -> T:
         """What is known before an estimate; ``nothing`` where finding it fails, and somebody is told."""
         try:

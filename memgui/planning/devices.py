@@ -14,6 +14,9 @@ from memgui.spec import Device, Scenario, get
 MOST = 1024
 """How many times as many devices are tried at most; powers of two, as machines and racks come."""
 
+MACHINE = 8
+"""Devices that a machine holds at most, as most are sold."""
+
 
 @dataclass(frozen=True, slots=True)
 class OnDevice:

@@ -5,7 +5,8 @@ import pytest
 from memgui.catalog import Catalog
 from memgui.planning.ask import Asker
 from memgui.planning.changes import apply, change
-from memgui.planning.ways.rules import Means, choices, fewer_weights, smaller_steps
+from memgui.planning.ways.means import Means
+from memgui.planning.ways.rules import choices, fewer_weights, smaller_steps
 from memgui.planning.ways.together import Together
 from memgui.spec import Scenario, replace
 

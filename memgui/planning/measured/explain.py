@@ -20,7 +20,8 @@ from memgui.planning.measured.records import COUNTERS, Counter, Figure, Measurem
 from memgui.planning.measured.saying import NEAR, Explanation, change_words, near, sentence
 from memgui.planning.solve import solve
 from memgui.planning.tensors import tensors
-from memgui.planning.ways.rules import Means, Proposal, choices, no_dropout
+from memgui.planning.ways.means import Means, Proposal
+from memgui.planning.ways.rules import choices, no_dropout
 from memgui.spec import QT_TRANSLATE_NOOP, get
 from memgui.spec.fields import BY_PATH
 

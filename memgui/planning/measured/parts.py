@@ -13,7 +13,8 @@ from memgui.planning.measured.beside import Beside, beside
 from memgui.planning.measured.records import Measurement
 from memgui.planning.measured.saying import Explanation, change_words, near, sentence
 from memgui.planning.solve import solve
-from memgui.planning.ways.rules import Means, choices
+from memgui.planning.ways.means import Means
+from memgui.planning.ways.rules import choices
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
 from memgui.spec.fields import BY_PATH
 

@@ -5,12 +5,14 @@ Every field of the table has an answer: one of its own here, else its help.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from memgui.estimator.result import Estimate
 from memgui.planning.changes import Change
+from memgui.planning.devices import MACHINE
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP
 from memgui.spec.fields import BY_PATH
@@ -251,6 +253,17 @@ _PATHS: Mapping[str, Cost] = {
 }
 """Costs of a field, whatever its value."""
 
+_LESS = frozenset(
+    {
+        "training.sequence_length",
+        "training.lora.rank",
+        "inference.batch_size",
+        "inference.prompt_tokens",
+        "inference.generated_tokens",
+    }
+)
+"""Fields of which less is less done: each halving weighs."""
+
 ACCUMULATED = Cost(
     Disturbance.SLOWER,
     (
@@ -281,6 +294,13 @@ def cost_of(change: Change, after: Estimate) -> Cost:
         return _other_optimizer(str(new))
     if "offload" in path or "offload" in str(new):
         return Cost(Disturbance.SLOWER, (_MOVES, SAME), 2)
+    if path == "device.count":
+        return _more_devices(change.old, new)
+    if path == "parallelism.pipeline" and after.scenario.task == "training":
+        return _STAGES
+    if path in _LESS and isinstance(new, int):
+        least = _PATHS[path]
+        return replace(least, weight=least.weight + (change.old // max(new, 1)).bit_length() - 1)
     if path in _PATHS:
         return _PATHS[path]
     choice = field.choice(new)
@@ -319,6 +339,20 @@ _GROWING = frozenset(
     }
 )
 """Fields of which more is what costs something."""
+
+
+_STAGES = Cost(
+    Disturbance.HARDWARE,
+    (_say(QT_TRANSLATE_NOOP("ways", "GPUs wait for each other where a step has few micro batches.")), SAME),
+    3,
+)
+
+
+def _more_devices(old: int, new: int) -> Cost:
+    """The cost of further devices: more of it with each doubling, and another one where machines are many."""
+    said = QT_TRANSLATE_NOOP("ways", "More GPUs: several machines with a fast network.")
+    sentence = _say(said) if new > max(MACHINE, old) else _PATHS["device.count"].sentences[0]
+    return Cost(Disturbance.HARDWARE, (sentence, SAME), 1 + 2 * max(1, round(math.log2(new / max(old, 1)))))
 
 
 def _fewer_weights(after: Estimate) -> Cost:

@@ -11,8 +11,12 @@ from memgui.catalog import DeviceEntry
 from memgui.estimator.result import Estimate
 from memgui.planning.ask import Asker, surely_fits
 from memgui.planning.changes import Change, apply
+from memgui.planning.devices import MACHINE, MOST
+from memgui.planning.layout import COUNT
 from memgui.planning.ways.costs import ACCUMULATED, ROUNDING, SAME, Cost, Disturbance, cost_of
-from memgui.planning.ways.rules import ALWAYS, LESSENING, REACHING, RULES, Means, Proposal, Rule
+from memgui.planning.ways.hardware import more_devices
+from memgui.planning.ways.means import Means, Proposal, Rule
+from memgui.planning.ways.rules import ALWAYS, LESSENING, REACHING, RULES
 from memgui.planning.ways.titles import title_of
 from memgui.planning.ways.together import Together
 from memgui.planning.words import Said
@@ -132,10 +136,15 @@ def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: As
     met = {rule for rule, ways in by_rule.items() if any(way.kind == "fits" for way in ways)}
     if any(way.disturbance is Disturbance.LESS for way in enough):
         met |= set(LESSENING)
+    most = MOST
+    counts = [way.scenario.device.count for way in by_rule[more_devices] if way.kind == "fits"]
+    if counts and min(counts) > MACHINE:
+        most = min(counts) // 2
+        met.discard(more_devices)  # fewer may do after another change
     rules = [rule for rule in RULES if rule not in REACHING or rule not in met]
     firsts = [way for way in singles if way.kind != "fits"]
     together = Together(scenario, ask)
-    means = Means(ask, devices, _favoured(singles), together)
+    means = Means(ask, devices, _favoured(singles), together, most)
     pairs = _pairs(base, firsts, rules, means, together, {way.key: way for way in every})
     return Ways(scenario, base, singles, tuple(way for way in pairs if not enough or way.kind == "fits"))
 
@@ -201,18 +210,20 @@ def _pairs(
 ) -> tuple[Way, ...]:
     """Two changes that together reach what neither does; the second may only make sense after the first.
 
-    ``alone`` are all single changes that help, by their keys.
+    ``alone`` are all single changes that help, by their keys.  Where more devices are enough, nobody does
+    less as well to need fewer of them.
     """
+    worth_more = Disturbance.TUNING if means.most < MOST else Disturbance.LESS
     seen: set[Scenario] = set()
     found: list[Way] = []
     far: list[Far] = []
     for first in sorted(firsts, key=lambda way: way.order[1:]):
         gentler = [way for way in found if way.kind == "fits" and way.disturbance < first.disturbance]
-        if len(gentler) >= GENTLE_PAIRS:
+        if len([way for way in gentler if not _takes_more(way)]) >= GENTLE_PAIRS:
             break
         paths = {one.path for one in first.changes}
         for rule in rules:
-            if ALWAYS.get(rule) in paths:
+            if ALWAYS.get(rule) in paths or (rule is more_devices and first.disturbance > worth_more):
                 continue
             for proposal in rule(first.scenario, means):
                 if rule not in REACHING and _is_hopeless(base, first, proposal, alone):
@@ -267,6 +278,11 @@ def _nearest(base: Estimate, found: list[Way], far: list[Far], ask: Asker) -> tu
             nearest.sort(key=lambda way: (-way.headroom_bytes, way.order))
             del nearest[NEAREST:]
     return tuple(nearest)
+
+
+def _takes_more(way: Way) -> bool:
+    """Whether further devices are part of it."""
+    return any(one.path == COUNT for one in way.changes)
 
 
 def _is_hopeless(base: Estimate, first: Way, second: Proposal, alone: Mapping[str, Way]) -> bool:

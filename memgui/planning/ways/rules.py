@@ -6,51 +6,19 @@ the estimator to say.  A new choice of a field, or a new on/off field, is propos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
-from memgui.catalog import DeviceEntry
-from memgui.planning.ask import Asker, surely_fits
+from memgui.planning.ask import surely_fits
 from memgui.planning.changes import Change, apply, change
-from memgui.planning.devices import more_devices as further
-from memgui.planning.devices import moved, smallest_device
-from memgui.planning.layout import taking
 from memgui.planning.solve import solve
 from memgui.planning.ways.costs import bits_of, is_turned_back
-from memgui.planning.ways.together import Together
+from memgui.planning.ways.hardware import larger_device, larger_share, more_devices
+from memgui.planning.ways.means import Means, Proposal, Rule
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
 from memgui.spec.fields import BY_PATH, FIELDS, Choice, Field, Kind
 from memgui.spec.formats import CACHE_FORMATS, SCHEMES
 from memgui.spec.scenario import Lora
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Changes that belong together; ``title`` where the first change does not say what it is."""
-
-    changes: tuple[Change, ...]
-    title: Said | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What rules work with: the asker, the devices on offer, and of fields with many choices a few.
-
-    ``together`` is there where a rule looks for a second change.
-    """
-
-    ask: Asker
-    devices: Sequence[DeviceEntry] = ()
-    favoured: Mapping[str, frozenset[object]] = field(default_factory=dict)
-    together: Together | None = None
-
-    def rules_out(self, scenario: Scenario, changes: Sequence[Change]) -> bool:
-        """Whether ``scenario`` with ``changes`` made need not be looked at: it lacks too much."""
-        return self.together is not None and self.together.lacks(scenario, changes) is not None
-
-
-Rule = Callable[[Scenario, Means], Iterator[Proposal]]
 
 _SECTIONS = ("workload", "precision", "engine", "parallelism")
 _NOT_A_WAY = frozenset(
@@ -64,17 +32,6 @@ _NOT_A_WAY = frozenset(
         "parallelism.sequence",
     }
 )
-
-
-def _is_enough(scenario: Scenario, changes: tuple[Change, ...], means: Means) -> bool:
-    """Whether ``scenario`` surely fits with ``changes`` made."""
-    if means.rules_out(scenario, changes):
-        return False
-    changed = apply(scenario, changes)
-    if means.ask.lacks(changed) is not None:
-        return False
-    found = means.ask(changed).estimate
-    return found is not None and surely_fits(found)
 
 
 def choices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
@@ -177,7 +134,7 @@ def smaller_steps(scenario: Scenario, means: Means) -> Iterator[Proposal]:
         if accumulates:
             changes = (*changes, change(scenario, _STEPS, steps * (size // smaller)))
         found = Proposal(changes, title if accumulates else None)
-        if _is_enough(scenario, changes, means):
+        if means.is_enough(scenario, changes):
             break
     if found is not None:
         yield found
@@ -255,7 +212,7 @@ def _fewest(scenario: Scenario, path: str, low: int, high: int, means: Means) ->
     """The least value from ``low`` to ``high`` that surely fits, where more needs less."""
 
     def is_enough(value: int) -> bool:
-        return _is_enough(scenario, (change(scenario, path, value),), means)
+        return means.is_enough(scenario, (change(scenario, path, value),))
 
     if low > high or not is_enough(high):
         return None
@@ -269,110 +226,14 @@ def _largest(path: str, title: Said | None, scenario: Scenario, means: Means) ->
     """The largest value below the present one that surely fits; nothing where there is none."""
     if not BY_PATH[path].applies(scenario):
         return
+    least = int(BY_PATH[path].minimum or 0)
+    if not means.may_do(scenario, (change(scenario, path, least),)):
+        return
     largest = solve(scenario, path, means.ask, surely_fits, 0).largest
     present: int = get(scenario, path)
     if largest is not None and largest < present:
         yield Proposal((change(scenario, path, largest),), title)
 
-
-def larger_share(scenario: Scenario, means: Means) -> Iterator[Proposal]:
-    """More of the device for the engine."""
-    for path in ("inference.gpu_memory_utilization", "inference.mem_fraction_static"):
-        if not BY_PATH[path].applies(scenario):
-            continue
-        present: float | None = get(scenario, path)
-        larger = [(change(scenario, path, share),) for share in _SHARES if present is None or present < share]
-        for changes in larger:
-            if changes is larger[-1] or _is_enough(scenario, changes, means):
-                yield Proposal(changes)
-                break
-
-
-_SHARES = (0.95, 0.98)
-
-
-def larger_device(scenario: Scenario, means: Means) -> Iterator[Proposal]:
-    """The smallest larger device that is enough: one of the present kind, and one of any.
-
-    Of several that are sold with as much memory the best known is meant.
-    """
-    larger = [one for one in means.devices if one.memory_bytes > scenario.device.memory_bytes]
-    kind = next((one.kind for one in means.devices if one.name == scenario.device.name), "")
-    most = max(larger, key=lambda one: one.memory_bytes, default=None)
-    if most is None or not _is_enough(scenario, moved(scenario, most.device()), means):
-        return
-    proposed: set[str] = set()
-    for offered in ([one for one in larger if one.kind == kind], larger):
-        found = smallest_device(scenario, [one.device() for one in offered], means.ask, surely_fits)
-        if found is None:
-            continue
-        sold = next(one.marketed_gb for one in offered if one.name == found.device.name)
-        alike = [
-            one
-            for one in offered
-            if one.marketed_gb == sold and one.memory_bytes >= found.device.memory_bytes
-        ]
-        entry = min(alike, key=lambda one: (one.known != "seen", -one.bandwidth_gb_s))
-        if entry.name not in proposed:
-            proposed.add(entry.name)
-            title = Said("{device}", words={"device": entry.name}, context="ways")
-            yield Proposal(moved(scenario, entry.device()), title)
-
-
-def more_devices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
-    """As few further devices as are enough (twice as many where no number is), by each way to share out."""
-    layouts: list[tuple[str, tuple[Change, ...], str]] = []
-    if scenario.task == "training":
-        layouts = [
-            ("parallelism.data", (change(scenario, "parallelism.sharding", sharding),), template)
-            for sharding, template in _SHARDED
-        ]
-    elif taking(scenario) == "parallelism.pipeline":
-        in_turn = QT_TRANSLATE_NOOP("ways", "{count} GPUs, layers in turn")
-        layouts.append(("parallelism.pipeline", (), in_turn))
-    layouts.append(("parallelism.tensor", (), QT_TRANSLATE_NOOP("ways", "{count} GPUs, tensor parallel")))
-    for path, layout, template in layouts:
-        least = _fewest_devices(scenario, tuple(further(scenario, layout, path, _MOST_DEVICES)), means)
-        if least is not None:
-            count = apply(scenario, least).device.count
-            yield Proposal(least, Said(template, counts={"count": count}, context="ways"))
-
-
-def _fewest_devices(
-    scenario: Scenario, offered: Sequence[tuple[Change, ...]], means: Means
-) -> tuple[Change, ...] | None:
-    """The first of the changes, to more and more devices, that is enough; the first where none is.
-
-    ``None`` where not even the first can be computed.  More devices that share need no more each: what
-    the most are not enough for is not asked of fewer.
-    """
-    low, high = 0, len(offered)
-    while high and not _is_computable(scenario, offered[high - 1], means):
-        high -= 1
-    if not high:
-        return None
-    if not _is_enough(scenario, offered[high - 1], means):
-        return offered[0]
-    high -= 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _is_enough(scenario, offered[middle], means) else (middle + 1, high)
-    return offered[low]
-
-
-def _is_computable(scenario: Scenario, changes: tuple[Change, ...], means: Means) -> bool:
-    if means.rules_out(scenario, changes):
-        return True
-    changed = apply(scenario, changes)
-    return means.ask.lacks(changed) is not None or means.ask(changed).estimate is not None
-
-
-_MOST_DEVICES = 16
-_SHARDED = (
-    ("zero1", QT_TRANSLATE_NOOP("ways", "{count} GPUs, ZeRO-1")),
-    ("zero2", QT_TRANSLATE_NOOP("ways", "{count} GPUs, ZeRO-2")),
-    ("zero3", QT_TRANSLATE_NOOP("ways", "{count} GPUs, FSDP")),
-)
 
 RULES: tuple[Rule, ...] = (
     choices,

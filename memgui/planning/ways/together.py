@@ -8,6 +8,7 @@ after both changes only.  So some slack is left, and what is told is a reason no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from memgui.planning.ask import Asker, Floors
 from memgui.planning.changes import Change, apply
@@ -27,7 +28,7 @@ class Together:
     def __init__(self, base: Scenario, ask: Asker) -> None:
         self._base = base
         self._ask = ask
-        self._alone: dict[tuple[tuple[str, object], ...], Floors] = {}
+        self._alone: dict[tuple[tuple[str, object], ...], _Alone] = {}
 
     def lacks(self, first: Scenario, second: Sequence[Change]) -> int | None:
         """Bytes that ``first`` with ``second`` made probably lacks at the least."""
@@ -35,20 +36,38 @@ class Together:
         alone = self._alone.get(key)
         if alone is None:
             alone = self._alone[key] = self._of(second)
-        if not alone:
+        if not alone.floors:
             return None
-        moments = zip(self._ask.floors(self._base), self._ask.floors(first), alone, strict=False)
+        base = self._ask.floors(self._base)
+        moments = zip(base, self._ask.floors(first), alone.floors, strict=False)
         need = max([_least(*moment) for moment in moments], default=0)
+        peak = self._ask.peak(first) if alone.walks else None
+        if peak is not None:
+            need = max(need, peak["activations"] + _least(_lying(base[0]), peak, alone.floors[0]))
         limit = next((one.new for one in second if one.path == CAPACITY), first.device.memory_bytes)
         missing: int = need - need // SLACK - limit
         return missing if missing >= 0 else None
 
-    def _of(self, second: Sequence[Change]) -> Floors:
-        """What the second change alone leads to; nothing where it does not matter."""
+    def _of(self, second: Sequence[Change]) -> _Alone:
         alone = apply(self._base, second)
         if alone == self._base or not all(BY_PATH[one.path].applies(alone) for one in second):
-            return ()
-        return self._ask.floors(alone)
+            return _Alone((), walks=False)
+        return _Alone(self._ask.floors(alone), walks=self._ask.walks_alike(self._base, alone))
+
+
+class _Alone(NamedTuple):
+    """What the second change alone leads to: nothing is known where it does not matter alone.
+
+    ``walks``: it leaves alone what is computed, so that no activations go.
+    """
+
+    floors: Floors
+    walks: bool
+
+
+def _lying(moment: Mapping[str, int]) -> Mapping[str, int]:
+    """What lies still of a moment in which the optimizer steps."""
+    return {key: moment[key] for key in ("weights", "gradients", "optimizer_states")}
 
 
 def _least(base: Mapping[str, int], first: Mapping[str, int], alone: Mapping[str, int]) -> int:

@@ -27,6 +27,7 @@ from tests.gui.house import House
 CATALOG = Catalog()
 FIRST = CATALOG.first_scenario()
 LONG = replace(FIRST, "training.micro_batch_size", 2)
+HUGE = replace(FIRST, "model", CATALOG.model("DeepSeek-V3").model)
 PAIRS = replace(replace(FIRST, "training.micro_batch_size", 8), "training.attention", "eager")
 
 
@@ -155,6 +156,18 @@ def test_pairs_are_named_by_both_changes(inside: Interior, qtbot: QtBot) -> None
     row = page.model.lines.index(pairs[0])
     press(page, row)
     assert inside.context.document.scenario == pairs[0].way.scenario
+
+
+def test_a_huge_model_on_one_device_is_a_press_away_from_fitting(inside: Interior, qtbot: QtBot) -> None:
+    page = show(inside, HUGE, qtbot)
+    rows = [row for row, line in enumerate(page.model.lines) if line.way.kind == "fits"]
+    assert rows[:1] == [0]
+    assert page.model.lines[0].title == "80 GPUs, TP 8 × PP 10"
+    press(page, 0)
+    after = inside.context.document.settle()
+    assert after.scenario.device.count == 80
+    assert after.estimate is not None
+    assert surely_fits(after.estimate)
 
 
 def test_out_of_sight_nothing_is_asked(inside: Interior, qtbot: QtBot) -> None:
