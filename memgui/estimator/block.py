@@ -136,11 +136,12 @@ class Block:
         """What its backward leaves; see :func:`memgui.estimator.outcome.outcome`."""
         found = self._outcomes.get((accumulate, role))
         if found is None:
-            reading = self._read(tuple(role.waiting))
-            found = self._outcomes[accumulate, role] = outcome(reading, role, accumulate=accumulate)
+            found = self._outcomes[accumulate, role] = outcome(self._read(role), role, accumulate=accumulate)
         return found
 
-    def _read(self, waiting: tuple[Tensor, ...]) -> Reading:
+    def _read(self, role: Role) -> Reading:
+        """The tape read back; gradients of what the block handed out wait for it, or do not."""
+        waiting = tuple([tensor for tensor in self.tape.handed_out if tensor in role.waiting])
         found = self._readings.get(waiting)
         if found is None:
             found = self._readings[waiting] = read_back(self.tape, waiting)
@@ -165,11 +166,9 @@ class Block:
         """A bound on what is alive beyond the start while it runs."""
         return born_forward(self.tape)
 
-    @once
-    def most_back(self) -> Pairs:
+    def most_back(self, role: Role = ALONE) -> Pairs:
         """The same while it runs back."""
-        reading = next(iter(self._readings.values()), None)
-        return self._read(()).born if reading is None else reading.born
+        return self._read(role).born
 
     # -- groups ---------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ Where a bound says that the peak cannot lie, the order of events is not looked a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from memgui.estimator.events import Pairs
@@ -22,12 +23,13 @@ def summed(*parts: Iterable[tuple[int, int]]) -> Pairs:
 
 def born_forward(tape: Tape) -> Pairs:
     """All that is allocated while the block runs, as if none of it were freed."""
-    total: dict[int, int] = {}
+    total: defaultdict[int, int] = defaultdict(int)
     for op in tape.ops:
         for tensor in op.outs:
             if tensor.base is None:
-                total[tensor.monomial] = total.get(tensor.monomial, 0) + tensor.coefficient
-        for beside in (op.extra, op.inner):
-            if beside is not None:
-                total[beside[1]] = total.get(beside[1], 0) + beside[0]
+                total[tensor.monomial] += tensor.coefficient
+        if op.extra is not None:
+            total[op.extra[1]] += op.extra[0]
+        if op.inner is not None:
+            total[op.inner[1]] += op.inner[0]
     return tuple([(coefficient, monomial) for monomial, coefficient in total.items()])

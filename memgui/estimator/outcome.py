@@ -5,7 +5,7 @@ What each layer leaves is wanted of every layer, the order of events only where 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -51,34 +51,32 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
     found: list[Tensor] = []
     reached: set[Tensor | None] = {tape.out, *waiting}
     coming = coming_to(tape)
-    total: dict[int, int] = {}
-    met: set[Tensor] = set()
+    total: defaultdict[int, int] = defaultdict(int)
     for op in reversed(tape.ops):
         edges = op.back
-        if not edges:
+        if not edges or reached.isdisjoint(op.outs):
             continue
-        comes = not reached.isdisjoint(op.outs)
-        if waiting and comes:
+        if waiting:
             found += [tensor for tensor in op.outs if tensor in waiting]
         for tensor, how in edges:
-            size, monomial = tensor.coefficient, tensor.monomial
-            if tensor in met:
-                total[monomial] = total.get(monomial, 0) + size
-            met.add(tensor)
             if how != ALIAS:
+                size = tensor.coefficient
                 if how == PROMOTED:
                     size += size // tensor.width * op.outs[0].width
-                total[monomial] = total.get(monomial, 0) + size
-            if comes:
-                if tensor.origin != PARAMETER:
-                    reached.add(tensor)
-                elif coming and coming.get(tensor, 1) > 1:
-                    coming[tensor] -= 1  # waits for those of earlier uses
+                total[tensor.monomial] += size
+            if tensor.origin != PARAMETER:
+                if tensor in reached:
+                    total[tensor.monomial] += tensor.coefficient
                 else:
-                    found.append(tensor)
-        for beside in (op.back_extra, op.back_inner):
-            if beside is not None:
-                total[beside[1]] = total.get(beside[1], 0) + beside[0]
+                    reached.add(tensor)
+            elif coming and coming.get(tensor, 1) > 1:
+                coming[tensor] -= 1  # waits for those of earlier uses
+            else:
+                found.append(tensor)
+        if op.back_extra is not None:
+            total[op.back_extra[1]] += op.back_extra[0]
+        if op.back_inner is not None:
+            total[op.back_inner[1]] += op.back_inner[0]
     born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
     return Reading(tuple(found), summed(born, born_forward(tape)) if tape.regions else born)
 

@@ -293,7 +293,7 @@ class Walk(Between):
 
     def _spot_back(self, before: Stock, block: Block, role: Role, sort: Sorter, back: partial[Back]) -> Spot:
         """A block run back, with ``before`` there: its work, and gradients that begin to wait for others'."""
-        most = [block.most_back]
+        most = [block.most_back(role)]
         if self.consumer is not None:
             work = self.consumer.work
             most.append(((sum([work.get(one, 0) for one in block.tape.parameters]), 0),))
