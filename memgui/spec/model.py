@@ -186,6 +186,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     segments_given: bool = False
     spatial_positions: int = 0
     head_embedding_size: int = 0
+    bottleneck_size: int = 0
+    num_feedforward_networks: int = 1
     num_hidden_groups: int = 0
     position_buckets: int = 0
     image_size: int = 0

@@ -85,6 +85,7 @@ FAMILY_OF = (
     (r"rwkv", "RWKV", "RWKV"),
     (r"snowflake|all-minilm|all-mpnet|nomic-embed|gte", "BERT", "embedding models"),
     (r"layoutlm", "BERT", "Microsoft"),
+    (r"mobilebert", "BERT", "Google"),
     (r"esm", "ESM", "Meta"),
     (r"xglm", "XGLM", "Meta"),
 )

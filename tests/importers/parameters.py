@@ -20,6 +20,9 @@ def count(m: ModelSpec) -> dict[str, int]:
     """Parameters (elements) by part, named as in the truth tables; tied weights once."""
     parts: Parts = Counter()
     _inputs(m, parts)
+    if m.bottleneck_size:
+        _narrow(m, parts)
+        return {part: number for part, number in parts.items() if number}
     for i in range(m.num_hidden_groups or m.num_hidden_layers):
         mixer = pattern_at(m.layer_types, i, "full_attention")
         feed_forward = pattern_at(m.mlp_layer_types, i, "sparse" if m.num_experts else "dense")
@@ -44,10 +47,25 @@ def count(m: ModelSpec) -> dict[str, int]:
     return {part: number for part, number in parts.items() if number}
 
 
+def _narrow(m: ModelSpec, parts: Parts) -> None:
+    """MobileBERT: layers with a narrow middle, and a head beside the embedding."""
+    h, mid, f = m.hidden_size, m.bottleneck_size, m.intermediate_size
+    narrow, feeds = m.embedding_size or h, m.num_feedforward_networks
+    q = m.num_attention_heads * m.head_dim
+    each = 2 * (h * mid + mid) + 2 * (mid * q + q) + h * q + q + q * mid + mid
+    parts["attention"] += m.num_hidden_layers * each
+    parts["mlp"] += m.num_hidden_layers * (feeds * (2 * mid * f + mid + f) + mid * h + h)
+    parts["norm"] += m.num_hidden_layers * 2 * ((3 + feeds) * mid + h)
+    if m.head == "masked":
+        parts["lm_head"] += h * h + 3 * h + (h - narrow) * m.vocab_size + m.vocab_size
+    if m.pooler:
+        parts["lm_head"] += h * h + h
+
+
 def _norm(m: ModelSpec, width: int) -> int:
     if m.norm in ("plain_layer_norm", "plain_rms_norm"):
         return 0
-    if m.norm == "deberta_layer_norm":
+    if m.norm in ("deberta_layer_norm", "no_norm"):
         return 2 * width
     return width * (2 if m.norm == "layer_norm" and m.norm_bias else 1)
 
@@ -59,7 +77,7 @@ def _inputs(m: ModelSpec, parts: Parts) -> None:
     else:
         parts["embedding"] += m.vocab_size * width
     if m.position_embedding == "learned" and not m.num_encoder_layers:
-        at = h if m.is_decoder else width
+        at = h if m.is_decoder or m.bottleneck_size else width
         parts["position_embedding"] += (m.max_position_embeddings + m.position_offset) * at
     if m.position_embedding == "disentangled":
         parts["position_embedding"] += 2 * m.position_buckets * h
@@ -78,10 +96,12 @@ def _inputs(m: ModelSpec, parts: Parts) -> None:
         parts["streams"] += m.num_hidden_layers * each + 2 * (n - 1) * h * h
         parts["norm"] += 2 * m.num_hidden_layers * h
     if m.embedding_size:
-        parts["embedding_projection"] += 2 * width * h if m.is_decoder else width * h + h
-    parts["token_type_embedding"] += m.type_vocab_size * width
+        three = 3 if m.bottleneck_size else 1
+        parts["embedding_projection"] += 2 * width * h if m.is_decoder else three * width * h + h
+    wide = h if m.bottleneck_size else width
+    parts["token_type_embedding"] += m.type_vocab_size * wide
     if m.embedding_norm and not m.num_encoder_layers:
-        parts["embedding"] += _norm(m, h if m.is_decoder else width)
+        parts["embedding"] += _norm(m, h if m.is_decoder else wide)
 
 
 def _mixer(m: ModelSpec, kind: str, parts: Parts, heads: int, shared: int) -> None:

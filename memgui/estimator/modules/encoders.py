@@ -8,6 +8,8 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.cross import bias_of_distances
 from memgui.estimator.modules.disentangled import distances
 from memgui.estimator.modules.mlp import ACTIVATIONS
+from memgui.estimator.modules.mobilebert import embedded
+from memgui.estimator.modules.mobilebert import logits as logits_of_both
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import reaches
@@ -33,6 +35,11 @@ def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
     x = op.embedding(t, ids, table, "embedded tokens", (*c.rows, *narrow))
     if o.input_leaf:
         t.make_leaf(x)
+    if m.bottleneck_size:
+        x = embedded(t, c, x)
+        t.hold(x)
+        hidden_tokens(t, c, x.width)
+        return x
     if m.position_embedding == "learned":
         x = _segments_and_positions(t, c, x, narrow)
     elif m.position_embedding == "rope":
@@ -231,6 +238,8 @@ def masked_head(t: Tape, c: Context, x: Tensor) -> Tensor:
     """A linear layer, activation and norm (where the head has them), then the table and a bias."""
     m, o = c.model, c.options
     narrow: Dims = ("e",) if m.embedding_size else ("h",)
+    if m.bottleneck_size:
+        narrow = ("h",)
     if m.head_embedding_size:
         narrow = (m.head_embedding_size,)
     y = x
@@ -238,9 +247,12 @@ def masked_head(t: Tape, c: Context, x: Tensor) -> Tensor:
         bias = m.mlp_bias or m.head_transform_bias
         y = projection(t, c, x, "head.transform", "transformed", narrow, ("h",), bias=bias)
         y = ACTIVATIONS[m.hidden_act](t, y)
-        kind = "layer_norm" if m.norm == "deberta_layer_norm" else ""
+        kind = "layer_norm" if m.norm in ("deberta_layer_norm", "no_norm") else ""
         y = norm(t, c, y, "transform.LayerNorm", part="lm_head", kind=kind)
     assert c.table is not None
+    if m.bottleneck_size:
+        t.loss = True
+        return cross_entropy(t, c, logits_of_both(t, c, y), c.rows)
     w = c.table if m.tie_word_embeddings else head_weight(t, c, "decoder.weight", ("V", *narrow))
     shift = None
     if m.lm_head_bias:

@@ -373,7 +373,8 @@ def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     mixers, feeds = model.layer_types, model.mlp_layer_types
     together = model.parallel_block != "none"
     plain = "sparse" if model.num_experts else "dense"
-    plainly = not (model.layer_variants or model.hidden_size_per_layer_input or model.layer_scalar)
+    own = model.layer_variants or model.hidden_size_per_layer_input
+    plainly = not (own or model.layer_scalar or model.bottleneck_size)
     if len(mixers) <= 1 and len(feeds) <= 1 and model.first_norm and plainly:
         only = plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, plain), together)
         return _sharing(only, count, model.num_hidden_groups) if model.num_hidden_groups else [(only, count)]

@@ -55,6 +55,9 @@ LLAMA: dict[str, str] = {
     "per_layer.projection": "per_layer_projection",
     "streams.prediction": "prediction_coefs",
     "streams.router": "modality_router",
+    "bottleneck.input": "dense",
+    "bottleneck.attention": "dense",
+    "bottleneck.output": "dense",
     "laurel.left": "linear_left",
     "laurel.right": "linear_right",
 }
@@ -159,6 +162,7 @@ NAMES: dict[str, dict[str, str]] = {
     "vit": BART,
     "whisper": BART,
     "roberta": BERT,
+    "mobilebert": {**BERT, "embedding.projection": "embedding_transformation"},
     "lfm2": LFM2,
     "lfm2_moe": LFM2,
     "mpt": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},

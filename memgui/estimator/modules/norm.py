@@ -222,6 +222,13 @@ def liger_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias
     return fused.rms_norm(t, c, x, name, shape.weight, in_place=c.model.norm_placement == "pre")
 
 
+def no_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """MobileBERT's: ``x * weight + bias``."""
+    o = c.options
+    both = [t.parameter(f"{name}.{one}", shape.weight, o.width, o.base_trained) for one in ("weight", "bias")]
+    return op.add_broadcast(t, op.mul(t, x, both[0], "scaled", x.dims), both[1], "norm output")
+
+
 Write = Callable[[Tape, Context, Tensor, str, Shape, bool], Tensor]
 NORMS: dict[str, Write] = {
     "rms_norm": rms_norm,
@@ -238,6 +245,7 @@ NORMS: dict[str, Write] = {
     "plain_layer_norm": plain_layer_norm,
     "cohere_layer_norm": cohere_layer_norm,
     "deberta_layer_norm": deberta_layer_norm,
+    "no_norm": no_norm,
 }
 WITHOUT_WEIGHT = {"gemma4_rms_norm": "plain_gemma4_rms_norm"}
 """The norm without a weight that goes with each."""

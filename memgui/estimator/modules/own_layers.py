@@ -6,7 +6,7 @@ from functools import cache
 from itertools import cycle, groupby, islice
 
 from memgui.estimator import operators as op
-from memgui.estimator.modules import gemma3n, gemma4
+from memgui.estimator.modules import gemma3n, gemma4, mobilebert
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, LayerPlan, Writer
 from memgui.estimator.tape import Tape, Tensor
@@ -20,6 +20,9 @@ def completed(model: ModelSpec, found: Runs) -> Runs:
     """The layers of ``model``, each with what it has of its own."""
     if model.altup_num_inputs:
         return _of_streams(model)
+    if model.bottleneck_size:
+        key = "full_attention"
+        return [(LayerPlan(key, MIXERS[key][0], ((key, mobilebert.layer),)), model.num_hidden_layers)]
     own = {layer: _with_own(model, layer) for layer in dict.fromkeys([layer for layer, _ in found])}
     return [(own[layer], many) for layer, many in found]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memgui.importers.config_reader import Config
 from memgui.importers.families.encoder import bert, roberta
+from memgui.importers.families.parts import activation, share
 from memgui.importers.families.registry import Fields, family
 
 ROTATED: Fields = {"position_embedding": "rope", "pooler": False, "loss_in_fp32": False}
@@ -59,6 +60,22 @@ def rembert(c: Config) -> Fields:
         "segments_given": True,
         **ALWAYS_MASKED,
         "tie_word_embeddings": False,
+    }
+
+
+@family("mobilebert")
+def mobilebert(c: Config) -> Fields:
+    """BERT whose layers work in a narrow middle, with several feed-forwards each."""
+    fields = bert(c)
+    heads, middle = fields["num_attention_heads"], c.count("intra_bottleneck_size", default=128)
+    return {
+        **fields,
+        "hidden_act": activation(c, "relu"),
+        "head_dim": share(c, middle, heads),
+        "norm": "no_norm" if c.text("normalization_type", default="no_norm") == "no_norm" else "layer_norm",
+        "bottleneck_size": middle,
+        "num_feedforward_networks": c.count("num_feedforward_networks", default=4),
+        "segments_given": True,
     }
 
 

@@ -340,6 +340,18 @@ ENCODER: tuple[Field, ...] = (
         applies=_encoder,
     ),
     size(
+        "bottleneck_size",
+        QT_TRANSLATE_NOOP("fields", "Narrow middle"),
+        QT_TRANSLATE_NOOP("fields", "Width within layers where it is less than between them (MobileBERT)."),
+        applies=_encoder,
+    ),
+    size(
+        "num_feedforward_networks",
+        QT_TRANSLATE_NOOP("fields", "Feed-forwards"),
+        QT_TRANSLATE_NOOP("fields", "Feed-forwards of each layer, one after the other (MobileBERT)."),
+        applies=_encoder,
+    ),
+    size(
         "num_hidden_groups",
         QT_TRANSLATE_NOOP("fields", "Layer groups"),
         QT_TRANSLATE_NOOP("fields", "Groups of layers that share their weights; 0: each has its own."),

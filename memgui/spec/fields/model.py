@@ -122,6 +122,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("gemma_rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm (Gemma)")),
         Choice("t5_rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm (T5)")),
         Choice("layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm")),
+        Choice("no_norm", QT_TRANSLATE_NOOP("fields", "a factor and a bias (MobileBERT)")),
         Choice("deberta_layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm written out (DeBERTa)")),
         Choice("cohere_layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm (Cohere)")),
         Choice("plain_layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm without weights")),
