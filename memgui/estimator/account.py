@@ -26,6 +26,7 @@ from memgui.estimator.shards import (
     saved_whole,
     sized,
     weight_shards,
+    whole_gradients,
 )
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Tensor
@@ -62,7 +63,8 @@ class Account(NamedTuple):
     for a step.  Of what ranks share out there is one rank's.  ``buckets`` are DDP's; ``lasting`` is what
     sharing keeps from step to step, ``running`` what it holds while a micro batch runs, ``returning``
     while it runs back.  ``fills``: new gradients go into a buffer of shards at once; ``adds``: they are
-    added to whole ones in ``running``.  ``saving`` is there while the model is saved.
+    added to whole ones in ``running``.  ``whole`` is there instead of gradients' shards from the first
+    micro batch of a step to the last.  ``saving`` is there while the model is saved.
     """
 
     weights: tuple[tuple[Parameter | State, int], ...]
@@ -90,6 +92,7 @@ class Account(NamedTuple):
     returning: Heap
     fills: bool
     adds: bool
+    whole: Heap
     saving: Heap
 
 
@@ -144,6 +147,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         returning=_heap(backward_buffers(trained, layout)),
         fills=layout.library == "deepspeed" and layout.shares_gradients,
         adds=bool(gathered),
+        whole=_heap(whole_gradients(trained, layout, keeping)) if keeping is not None else _NOTHING,
         saving=_heap(saved_whole(program, layout, keeping)) if keeping is not None else _NOTHING,
     )
 

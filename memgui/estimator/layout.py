@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from memgui.spec.fields.parallelism import library
+from memgui.spec.fields.parallelism import REDUCE_AT_ONCE, library, waits_to_reduce
 from memgui.spec.scenario import Scenario
 
 
@@ -13,7 +13,9 @@ class Layout(NamedTuple):
 
     ``library`` shares out (or reduces) gradients, states and weights: ``pytorch`` (DistributedDataParallel,
     FSDP2), ``deepspeed`` or ``megatron``.  ``bucket`` is how many gradients DeepSpeed reduces at once.
-    ``bucket_views``: gradients are views of DDP's buckets.  ``weights_on_host``: shards of weights and
+    ``bucket_views``: gradients are views of DDP's buckets.  ``whole_gradients``: FSDP reduces gradients
+    once all micro batches of a step have run back; ``reduce_width``: bytes per number that it reduces them
+    in, 0 where that is the format of what the optimizer updates.  ``weights_on_host``: shards of weights and
     gradients lie in the computer's memory.  ``saves_whole``: FSDP gathers all weights on each rank to
     save them.
     """
@@ -31,6 +33,8 @@ class Layout(NamedTuple):
     bucket_views: bool = False
     weights_on_host: bool = False
     saves_whole: bool = False
+    whole_gradients: bool = False
+    reduce_width: int = 0
 
     @property
     def replicas(self) -> int:
@@ -116,4 +120,6 @@ def layout_of(scenario: Scenario) -> Layout:
         bucket_views=split.gradient_as_bucket_view,
         weights_on_host=split.offload_parameters and split.sharding == "zero3",
         saves_whole=split.gather_to_save and split.sharding == "zero3",
+        reduce_width=0 if code in REDUCE_AT_ONCE or not kept_precision(scenario).endswith("_mixed") else 2,
+        whole_gradients=waits_to_reduce(scenario) and not split.sync_each_batch,
     )

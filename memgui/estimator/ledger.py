@@ -16,8 +16,9 @@ from memgui.estimator.program import Program
 from memgui.estimator.result import Parameters
 from memgui.estimator.run import Run, operator_at
 from memgui.estimator.search import Heights
+from memgui.estimator.steps import CLIP
 from memgui.estimator.tape import Tensor
-from memgui.estimator.training import CLIP, TrainingRun
+from memgui.estimator.training import TrainingRun
 from memgui.spec.scenario import Scenario
 
 
@@ -187,7 +188,7 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
         base = run.base(states=states, gradients=accumulate)
         walk = run.walk(accumulate=accumulate, ran=states or further)
         for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
-            busy = run.busy(base, back=phase == "backward").bytes
+            busy = run.busy(base, back=phase == "backward", further=further).bytes
             phases[phase + suffix], operators[phase + suffix] = _highest(run.heights(walk), busy, points)
     numbers = run.numbers
     left = numbers.bytes(run.left(run.walk(accumulate=stay)))
@@ -199,7 +200,9 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
         start=start,
         after_forward=run.busy(run.base(states=states, gradients=stay), back=False).bytes
         + numbers.bytes(run.walk(accumulate=stay).after_forward()),
-        after_backward=run.base(states=states or a.consumer is not None, gradients=True).bytes + left,
+        after_backward=run.base(states=states or a.consumer is not None, gradients=True).bytes
+        + (run.unreduced.bytes if run.accumulates else 0)
+        + left,
         grad_bytes=a.gradient_bytes,
         after_step=done + referred,
         optimizer_state_bytes=a.state_bytes,

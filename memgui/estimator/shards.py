@@ -160,6 +160,20 @@ def gathered_stage(kept: Iterable[tuple[Parameter | State, int]], layout: Layout
     return tuple(found)
 
 
+def whole_gradients(trained: Iterable[tuple[Parameter, int]], layout: Layout, keeping: Keeping) -> Listed:
+    """Gradients that wait for the last micro batch of a step, in the format that they are reduced in.
+
+    FSDP2 keeps them so where ``set_requires_gradient_sync(False)`` was called, which Accelerate's and
+    Fabric's loops do until the last one (fsdp_param.py, ``to_accumulated_grad_if_needed``).
+    """
+    if not layout.whole_gradients:
+        return ()
+    master = layout.reduce_width or keeping.master
+    return tuple(
+        [(state_of("gradient, not reduced", one, master or one.width), count) for one, count in trained]
+    )
+
+
 def saved_whole(program: Program, layout: Layout, keeping: Keeping) -> Listed:
     """What FSDP holds at the end of making a whole state dict: copies of all weights.
 

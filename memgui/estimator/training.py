@@ -16,7 +16,7 @@ from memgui.estimator.keeping import keeping_of
 from memgui.estimator.layout import layout_of
 from memgui.estimator.loading import base_of, loaded_excess
 from memgui.estimator.measure import Bytes, Contents
-from memgui.estimator.moments import FIRST, FURTHER, LOAD, STEADY, Amount, Overhead, amount_of, moment
+from memgui.estimator.moments import FURTHER, STEADY, Amount, Overhead, amount_of
 from memgui.estimator.once import once
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.overhead import block_bytes
@@ -26,6 +26,7 @@ from memgui.estimator.quantisation import base_scheme
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.search import Heights, Highest
+from memgui.estimator.steps import steps
 from memgui.estimator.stock import Stock
 from memgui.estimator.symbols import TRAINING
 from memgui.estimator.unit_walk import unit_walk_of
@@ -34,7 +35,7 @@ from memgui.estimator.walk import Walk, walk_of
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
 
-CLIP = "aten.linalg_vector_norm"
+_NOTHING = Amount({}, 0)
 
 
 class TrainingRun(Run):
@@ -65,7 +66,7 @@ class TrainingRun(Run):
         a = self.account
         self.arrive_whole = held is None and not layout.shares_weights
         """whether weights come to the device as they are, one after the other"""
-        beside = a.buckets, a.lasting, a.running, a.returning, a.saving
+        beside = a.buckets, a.lasting, a.running, a.returning, a.whole, a.saving
         self.played = held in (None, program) and not any(heap.things for heap in beside)
         """whether nothing lies beside what the walk and the lists of weights, gradients and states tell"""
         self.units = units_of(program, keeping) if layout.fsdp and not self.account.adds else None
@@ -119,23 +120,37 @@ class TrainingRun(Run):
             + sum(block_bytes(size) - size for size in sizes),
         )
 
-    def busy(self, base: Amount, *, back: bool) -> Amount:
-        """``base`` while a micro batch runs, forward or ``back``: with what sharing holds for a moment."""
-        for amount in self._sharing(base.components, back=back):
+    def busy(self, base: Amount, *, back: bool, further: bool = False) -> Amount:
+        """``base`` while a micro batch runs, forward or ``back``: with what sharing holds for a moment.
+
+        ``further``: it is not the first one of its step.
+        """
+        for amount in self._sharing(base.components, back=back, further=further):
             base = base.plus(amount)
         return base
 
-    def _sharing(self, lying: Mapping[str, int], *, back: bool) -> Iterator[Amount]:
+    def _sharing(self, lying: Mapping[str, int], *, back: bool, further: bool) -> Iterator[Amount]:
         """What sharing holds beside what lies while a micro batch runs.
 
         Shards of gradients that DeepSpeed fills as they are reduced are there from the first one on.
         """
         a = self.account
+        if further and a.whole.things:
+            yield self.unreduced
         for heap in (a.running, a.returning) if back else (a.running,):
             if heap.things:
                 yield Amount({"temporary": heap.bytes}, heap.excess)
         if back and a.fills and not lying["gradients"]:
             yield Amount({"gradients": a.gradient_bytes}, a.gradient_excess)
+
+    @property
+    def unreduced(self) -> Amount:
+        """What gradients that wait for the last micro batch take more than their shards."""
+        a = self.account
+        if not a.whole.things:
+            return _NOTHING
+        more = {"gradients": a.whole.bytes - a.gradient_bytes}
+        return Amount(more, a.whole.excess - a.gradient_excess)
 
     def persistent(self) -> int:
         a = self.account
@@ -171,7 +186,9 @@ class TrainingRun(Run):
             "activations": [(tensor, 1) for tensor in self.inputs],
             "temporary": [*a.lasting.things],
         }
-        if base["gradients"] > a.buckets.bytes:
+        if a.whole.things and base["gradients"] >= a.whole.bytes:
+            listed["gradients"] += a.whole.things
+        elif base["gradients"] > a.buckets.bytes:
             listed["gradients"] += a.gradients
         if found.stage == "save":
             listed["temporary"] += a.saving.things
@@ -254,7 +271,7 @@ class TrainingRun(Run):
         lying = self.lying(states=True, gradients=accumulate)
         start = sum(lying.values())
         ahead, behind = (
-            start + sum([amount.bytes for amount in self._sharing(lying, back=back)])
+            start + sum([one.bytes for one in self._sharing(lying, back=back, further=self.accumulates)])
             for back in (False, True)
         )
         points = [(point, ahead) for point in walk.forward()]
@@ -301,7 +318,8 @@ class TrainingRun(Run):
         whole = sum(
             one.coefficient * count for block, count in self.program.blocks() for one in block.tape.parameters
         )
-        there = self.base(states=True, gradients=accumulate).bytes + busiest + whole
+        base = self.busy(self.base(states=True, gradients=accumulate), back=False, further=self.accumulates)
+        there = base.bytes + busiest + whole
         return max(0, there - found.base.bytes - found.amount.bytes)
 
     def left(self, walk: Walk) -> Stock:
@@ -314,7 +332,7 @@ class TrainingRun(Run):
     def referred(self) -> Amount:
         """What modules keep of the last micro batch until they run again."""
         if not self.refers:
-            return Amount({}, 0)
+            return _NOTHING
         return amount_of(self.walk(accumulate=False).all_referred(), self.tensors)
 
     def stepper(self) -> str:
@@ -333,87 +351,12 @@ class TrainingRun(Run):
             key,
             stage,
             (FURTHER if self.accumulates else STEADY)[stage],
-            self.busy(base, back=not forward),
+            self.busy(base, back=not forward, further=self.accumulates),
             amount_of(whole, self.tensors),
             partial(self.tensors.bag, whole),
             layer,
             operator_at(self.numbers, heights.place(point)),
         )
 
-    # -- the timeline -----------------------------------------------------------------------------
-
     def moments(self, overhead: Overhead) -> Iterator[Moment]:
-        load = self.base(states=False, gradients=self.main_gradients, inputs=False)
-        yield moment("load", "load", LOAD, load, overhead)
-        for step, labels in (("step1", FIRST), ("step2", STEADY)):
-            yield from self._step(step, labels, overhead)
-
-    def _step(self, step: str, labels: dict[str, str], overhead: Overhead) -> Iterator[Moment]:
-        states = step == "step2"
-        stay = self.gradients_before(steady=states)
-        make = partial(moment, overhead=overhead)
-        start = self.base(states=states, gradients=stay)
-        referred = self.referred()
-        yield make(f"{step}.start", "start", labels["start"], start.plus(referred) if states else start)
-        yield from self._micro_batch(step, labels, start, overhead, accumulate=stay, ran=states)
-        full = self.base(states=states or self.account.consumer is not None, gradients=True)
-        left = amount_of(self.left(self.walk(accumulate=stay)), self.tensors)
-        yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], full.plus(left))
-        if self.accumulates:
-            yield from self._micro_batch(f"{step}.micro2", FURTHER, full, overhead, accumulate=True, ran=True)
-            key = f"{step}.micro2.after_backward"
-            yield make(key, "after_backward", FURTHER["after_backward"], full.plus(left))
-        if self.scenario.training.gradient_clipping:
-            clipping = full.plus(left).plus(Amount({"temporary": self.account.clip_bytes}, 0))
-            yield make(f"{step}.clip", "clip", labels["clip"], clipping, operator=CLIP)
-        stepping = self.base(states=True, gradients=True).plus(left)
-        temporary = Amount({"temporary": self.account.step_bytes}, 0)
-        stage = "optimizer"
-        yield make(f"{step}.{stage}", stage, labels[stage], stepping.plus(temporary), operator=self.stepper())
-        yield make(f"{step}.after_step", "after_step", labels["after_step"], stepping)
-        rest = self.base(states=True, gradients=self.gradients_stay).plus(referred)
-        yield make(f"{step}.after_zero_grad", "after_zero_grad", labels["after_zero_grad"], rest)
-        saving = self.account.saving
-        if saving.things:
-            whole = rest.plus(Amount({"temporary": saving.bytes}, saving.excess))
-            yield make(f"{step}.save", "save", labels["save"], whole)
-
-    def _micro_batch(
-        self,
-        prefix: str,
-        labels: dict[str, str],
-        base: Amount,
-        overhead: Overhead,
-        *,
-        accumulate: bool,
-        ran: bool,
-    ) -> Iterator[Moment]:
-        walk = self.walk(accumulate=accumulate, ran=ran)
-        heights = self.heights(walk)
-        busy = self.busy(base, back=False)
-        for point in walk.forward():
-            yield from self._stretch(f"{prefix}.forward", "forward", labels, busy, overhead, heights, point)
-        after = busy.plus(amount_of(walk.after_forward(), self.tensors))
-        yield moment(f"{prefix}.after_forward", "after_forward", labels["after_forward"], after, overhead)
-        busy = self.busy(base, back=True)
-        for point in walk.backward():
-            yield from self._stretch(f"{prefix}.backward", "backward", labels, busy, overhead, heights, point)
-
-    def _stretch(
-        self,
-        prefix: str,
-        side: str,
-        labels: dict[str, str],
-        base: Amount,
-        overhead: Overhead,
-        heights: Heights,
-        point: Point,
-    ) -> Iterator[Moment]:
-        amount = base.plus(amount_of(heights.whole(point), self.tensors))
-        slope = amount_of(point.inside.slope, self.tensors)
-        operator = operator_at(self.numbers, heights.place(point))
-        stage = f"{side}.{point.key}"
-        for offset in range(point.count):
-            layer = point.start + offset * point.step if point.start >= 0 else -1
-            key = f"{prefix}.{point.key}" + (f".{layer}" if layer >= 0 else "")
-            yield moment(key, stage, labels[stage], amount.plus(slope, offset), overhead, layer, operator)
+        return steps(self, overhead)

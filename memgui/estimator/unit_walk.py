@@ -35,8 +35,10 @@ class UnitWalk(Walk):
             program, accumulate=accumulate, keep_outputs=keep_outputs, refers=refers, ran=ran, traced=traced
         )
         self.units = units
-        self.adds = False
+        self.adds = accumulate and units.adds
         self.brief = True
+        self.reduces = accumulate or not units.wait
+        """whether gradients are reduced: further micro batches end with the last one"""
 
     def begun(self) -> Stock:
         live, root = super().begun(), self.units.root
@@ -120,11 +122,11 @@ class UnitWalk(Walk):
             there.add(unit.gathered, unit.sort)
             if end not in (LAST, ONLY):
                 there.add(unit.buffer, unit.sort)
-        if end not in (FIRST, ONLY):
+        if self.reduces and end not in (FIRST, ONLY):
             there.add(unit.reduced, unit.sort)
         for spot in super().inside_backward(kind, roles, end):
             yield spot.beside(there)
-        if end in (FIRST, ONLY):
+        if self.reduces and end in (FIRST, ONLY):
             yield self._reduced_first(kind, roles, there)
 
     def _reduced_first(self, kind: Kind, roles: Roles, there: Stock) -> Spot:
@@ -136,7 +138,7 @@ class UnitWalk(Walk):
             rel.include(self.referred(kind, passing=True))
         for block in kind.blocks:
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
-            rel.add(outcome.left, sort)
+            rel.add(outcome.waiting if self.units.wait else outcome.left, sort)
             rel.add(outcome.taken, sort, -1)
         rel.add(self.back_of(kind, roles, first)().finish, self.sort_back(first))
         return Spot(rel, unit.sort, partial(Place, unit.reducing), (unit.reduced.pairs,))
@@ -144,6 +146,8 @@ class UnitWalk(Walk):
     def stem_back(self, stack: Stack, live: Stock) -> tuple[Stock, Outside]:
         """The root's gradients are reduced after those of the first stack's first layer."""
         before, outside = super().stem_back(stack, live)
+        if not self.reduces:
+            return before, outside
         root, first = self.units.root, self.units.of(stack.runs[0][0])
         before = Stock(before)
         before.add(first.reduced, first.sort)
@@ -161,8 +165,12 @@ class UnitWalk(Walk):
 
     def left_back(self, kind: Kind, roles: Roles) -> Stock:
         left = super().left_back(kind, roles)
-        if not self.accumulate:
-            unit = self.units.of(kind)
+        unit = self.units.of(kind)
+        if self.units.wait:
+            left.add(unit.whole, unit.sort, -1 if self.reduces else 1)
+        elif self.accumulate:
+            return left
+        if self.reduces:
             left.add(unit.shards, unit.sort)
         return left
 

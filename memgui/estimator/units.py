@@ -33,7 +33,8 @@ class Unit:
     """Weights that are gathered together.
 
     ``gathered`` are the whole weights in the format they compute in, ``buffer`` what they are copied out
-    of; ``reduced`` is the input of the reduction of their gradients, ``shards`` its result.
+    of; ``reduced`` is the input of the reduction of their gradients, ``shards`` its result.  ``whole`` are
+    gradients that wait for further micro batches.
     """
 
     def __init__(self, parameters: Iterable[Parameter], program: Program, keeping: Keeping) -> None:
@@ -46,12 +47,15 @@ class Unit:
         for one in listed:
             if one.grad:
                 width = keeping.master or one.width
+                narrow = layout.reduce_width or width
                 shape, often = shard(one, 1, layout, sizes)
-                reduced.append(Scratch(one, one.elements * width, 0))
+                reduced.append(Scratch(one, one.elements * narrow, 0))
                 shards.append(Scratch(one, prod(shape) * often * width, 0))
         self.reduced = Group(reduced)
         self.shards = Group(shards)
-        self.own = frozenset(self.shards.things)
+        waiting = [Scratch(one.of, one.coefficient, 0) for one in reduced] if layout.whole_gradients else []
+        self.whole = Group(waiting)
+        self.own = frozenset((*self.shards.things, *waiting))
 
     def sort(self, thing: Thing) -> str:
         """Shards of gradients are gradients, all else is there for a moment."""
@@ -93,6 +97,10 @@ class Units:
     def __init__(self, program: Program, keeping: Keeping) -> None:
         self.again = keeping.layout.sharding == "zero3"
         """whether weights go after a unit's forward and are gathered again"""
+        self.wait = keeping.layout.whole_gradients
+        """whether gradients are reduced in the last micro batch of a step only"""
+        self.adds = self.wait and (keeping.layout.reduce_width > 0 or not keeping.master)
+        """whether autograd itself adds each to one of its format; to another FSDP adds all of a unit"""
         self._program = program
         self._keeping = keeping
         self._known: dict[Kind, Unit] = {}

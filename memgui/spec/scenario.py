@@ -123,6 +123,7 @@ class Parallelism(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     offload_parameters: bool = False
     limit_all_gathers: bool = True
     gather_to_save: bool = False
+    sync_each_batch: bool = False
 
     @property
     def devices(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
@@ -61,6 +63,23 @@ def _ddp(scenario: Scenario) -> bool:
 
 def _fsdp(scenario: Scenario) -> bool:
     return _sharded_weights(scenario) and library(scenario) == "pytorch"
+
+
+REDUCE_AT_ONCE: Final = ("torchtitan", "torchtune", "megatron")
+"""Training codes that reduce each micro batch's gradients; others leave it to Accelerate or Fabric."""
+
+
+def waits_to_reduce(scenario: Scenario) -> bool:
+    """Whether FSDP may keep whole gradients until all micro batches of a step have run back."""
+    training, split = scenario.training, scenario.parallelism
+    return (
+        _training(scenario)
+        and split.sharding in ("zero2", "zero3")
+        and library(scenario) == "pytorch"
+        and split.pipeline == 1
+        and training.gradient_accumulation_steps > 1
+        and training.implementation not in REDUCE_AT_ONCE
+    )
 
 
 def _sharded_weights(scenario: Scenario) -> bool:
@@ -271,5 +290,22 @@ FIELDS: tuple[Field, ...] = (
         advanced=True,
         applies=_fsdp,
         why_not=QT_TRANSLATE_NOOP("fields", "Only FSDP gathers weights layer by layer."),
+    ),
+    Field(
+        "parallelism.sync_each_batch",
+        Kind.FLAG,
+        QT_TRANSLATE_NOOP("fields", "Each micro batch reduced"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "Gradients of each micro batch are reduced at once (Accelerate's sync_each_batch). Without it "
+            "FSDP keeps whole gradients on each device until a step's last micro batch, as Trainer does.",
+        ),
+        section="parallelism",
+        advanced=True,
+        applies=waits_to_reduce,
+        why_not=QT_TRANSLATE_NOOP(
+            "fields",
+            "Only FSDP with gradient accumulation can wait; torchtitan, torchtune and Megatron do not.",
+        ),
     ),
 )
