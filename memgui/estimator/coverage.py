@@ -71,7 +71,7 @@ def require_covered(model: ModelSpec) -> None:
     if model.hidden_act not in (*ACTIVATIONS, "xielu") and _writes_a_plain_mlp(model):
         raise NotCovered(_not_yet("model.hidden_act", model.hidden_act))
     for name, patterns in (("layer_types", MIXERS), ("mlp_layer_types", FEED_FORWARDS)):
-        for value in getattr(model, name):
+        for value in dict.fromkeys(getattr(model, name)):
             if value not in patterns and value != "none":
                 raise NotCovered(_not_yet(f"model.{name}", value))
 

@@ -271,8 +271,7 @@ class Program:
         assert x is not None
         thawing = _thawing(within(plan.layers, self.options.stage), self.options.frozen_layers)
         for layer, count, frozen, again in _checkpointed(thawing, self.options):
-            left = count
-            while left:
+            while count:
                 variant = layer, frozen, again, x.grad, x.width
                 kind = kinds.get(variant)
                 if kind is None:
@@ -280,11 +279,12 @@ class Program:
                     blocks = self._halves(stack, plan.context, layer, x, frozen=frozen)
                     kind = kinds[variant] = Kind(layer.key, layer.label, blocks, handed, again)
                     stack.kinds.append(kind)
-                alike = left if (kind.out.grad, kind.out.width) == (x.grad, x.width) else 1
-                x = kind.out
+                out = kind.out
+                alike = count if out.grad == x.grad and out.width == x.width else 1
+                x = out
                 kind.count += alike
                 stack.runs.append((kind, alike))
-                left -= alike
+                count -= alike
         self.kinds += stack.kinds
         return x
 
@@ -325,10 +325,14 @@ class Program:
         self.tail_role = _only(cast.roles(0))
         index = 0
         for stack in reversed(self.stacks):
-            for kind, _ in reversed(stack.runs):
-                index += 1
-                for roles, count in cast.roles(index):
-                    stack.back.append(Stretch(kind, roles, count))
+            if cast.alone(stack.blocks.values()):
+                stack.back = [Stretch(kind, (), count) for kind, count in reversed(stack.runs)]
+                index += len(stack.runs)
+            else:
+                for kind, _ in reversed(stack.runs):
+                    index += 1
+                    for roles, count in cast.roles(index):
+                        stack.back.append(Stretch(kind, roles, count))
             index += 1
             stack.role = _only(cast.roles(index))
 
@@ -358,9 +362,11 @@ Checkpointed = Iterable[tuple[layers.LayerPlan, int, bool, str]]
 
 def _thawing(runs: list[tuple[layers.LayerPlan, int]], frozen: int) -> Thawing:
     """The runs of layers, the first ``frozen`` layers apart."""
+    if not frozen:
+        return [(layer, count, False) for layer, count in runs]
     found: list[tuple[layers.LayerPlan, int, bool]] = []
     for layer, count in runs:
-        first = min(frozen, count) if frozen else 0
+        first = min(frozen, count)
         frozen -= first
         if first:
             found.append((layer, first, True))

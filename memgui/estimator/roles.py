@@ -39,8 +39,8 @@ class Cast:
                 if touched or not self._waiting.keys().isdisjoint(block.tape.handed_out):
                     self._touched[block] = touched
         self._last: dict[Tensor, int] = {}
-        for index, (layer, _) in enumerate(self._places):
-            if not self._touched.keys().isdisjoint(layer):
+        for index, (layer, _) in enumerate(self._places if shared else ()):
+            if not self.alone(layer):
                 for block in layer:
                     for tensor in self._touched.get(block, ()):
                         if tensor.origin == PARAMETER:
@@ -48,10 +48,14 @@ class Cast:
         self._seen: set[Tensor] = set()
         self._roles: dict[tuple[object, ...], Role] = {}
 
+    def alone(self, blocks: Iterable[Block]) -> bool:
+        """Whether none of the blocks uses anything another one uses."""
+        return self._touched.keys().isdisjoint(blocks)
+
     def roles(self, index: int) -> list[tuple[Roles, int]]:
         """The roles of place ``index``: one for each stretch of layers with the same roles."""
         blocks, count = self._places[index]
-        if self._touched.keys().isdisjoint(blocks):
+        if self.alone(blocks):
             return [((), count)]
         ending = {tensor for tensor, last in self._last.items() if last == index}
         if count == 1:
