@@ -6,8 +6,10 @@ everything else is in :mod:`memgui.cli.commands`.
 
 from __future__ import annotations
 
+import builtins
 import gc
 import sys
+from collections.abc import Callable
 
 from memgui.planning import display
 
@@ -20,11 +22,7 @@ def main(argv: list[str] | None = None) -> int:
         # `memgui.app.run` switches the collector on again.
         gc.disable()
         try:
-            # Before PySide6, which reads the source of every module that is imported after it.
-            import memgui.estimator
-            import memgui.presets.session
-            import memgui.spec.validate  # noqa: F401
-            from memgui.app import run
+            run = _program()
         except ImportError:
             gc.enable()  # the commands know what to say of it
         else:
@@ -32,3 +30,29 @@ def main(argv: list[str] | None = None) -> int:
     from memgui.cli import commands
 
     return commands.main(arguments)
+
+
+def _program() -> Callable[[], int]:
+    """What opens the window, with no more loaded and read for it than it takes."""
+    # msgspec looks for this one where other tools have brought it; Python's own typing has all that it takes.
+    spare = sys.modules.setdefault("typing_extensions", None) is None  # type: ignore[arg-type]
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        if spare:
+            del sys.modules["typing_extensions"]
+    # Before PySide6, which reads the source of every module that is imported after it, looking for a switch
+    # that we have no use for; what needs Qt is imported past it.
+    import memgui.estimator
+    import memgui.presets.session
+    import memgui.spec.validate  # noqa: F401
+
+    plain = builtins.__import__
+    import PySide6.QtCore  # noqa: F401
+
+    reading, builtins.__import__ = builtins.__import__, plain
+    try:
+        from memgui.app import run
+    finally:
+        builtins.__import__ = reading
+    return run

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QPainter, QTextLayout, QTextOption
+from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QPainter
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QTextLayout
 
 _ELIDE = Qt.TextElideMode.ElideRight
 _MOST_WIDTHS = 2048
@@ -61,6 +66,8 @@ class Metrics:
             return None
         if self._font.italic():  # not to the pixel
             return None
+        from PySide6.QtGui import QTextLayout, QTextOption  # nothing comes again in the first picture
+
         layout = QTextLayout(text, self._font)
         layout.setCacheEnabled(True)
         option = QTextOption()
@@ -124,6 +131,8 @@ def _any_right_to_left(text: str) -> bool:
 
 def broken(text: str, font: QFont, width: float) -> list[str]:
     """A text in lines of at most ``width`` px, broken as its language breaks."""
+    from PySide6.QtGui import QTextLayout, QTextOption
+
     layout = QTextLayout(text, font)
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)

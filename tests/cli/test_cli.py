@@ -348,3 +348,17 @@ def test_a_closed_pipe_is_no_fault() -> None:
         os.close(writing)
     assert ran.returncode == 0
     assert ran.stderr == ""
+
+
+def test_a_start_reads_no_source_and_leaves_imports_as_they_were() -> None:
+    code = (
+        "import builtins, linecache, sys; plain = builtins.__import__; from memgui.cli import _program; "
+        "run = _program(); from memgui.app import run as real; "
+        "assert run is real; "
+        "assert builtins.__import__ is not plain; "  # what PySide6 puts there stays
+        "assert sys.modules.get('typing_extensions', sys) is not None; "
+        "read = [name for name in linecache.cache if 'memgui' in name]; "
+        "assert len(read) <= 1, read"  # the line above has it look at memgui.app
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
