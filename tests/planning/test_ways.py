@@ -229,3 +229,16 @@ def test_a_share_too_small_to_write_is_not_called_none() -> None:
     tuned = replace(FIRST, "training.method", "prompt_tuning")
     cost = cost_of(Change("training.method", "full", "prompt_tuning"), estimate(tuned))
     assert "Trains < 0.01 % of the weights" in " ".join(one.text(English()) for one in cost.sentences)
+
+
+def test_what_fits_is_not_sent_to_other_hardware() -> None:
+    small = replace(replace(FIRST, "task", "inference"), "inference.prompt_tokens", 512)
+    assert surely_fits(estimate(small))
+    found = ways(small)
+    assert found.singles
+    assert not found.pairs
+    assert all(
+        one.path.partition(".")[0] not in ("device", "parallelism")
+        for way in found.singles
+        for one in way.changes
+    )

@@ -118,6 +118,7 @@ def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: As
 
     A change that asks for other hardware, or does less than the person set out to do (shorter
     sequences, fewer trained weights), is not enough in this sense: pairs are looked for all the same.
+    Where the scenario fits as it is, other hardware is not named.
     ``devices`` are those on offer (see :func:`memgui.planning.devices.of_a_sort`).  Nothing is found
     where the scenario itself cannot be computed.
     """
@@ -129,8 +130,10 @@ def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: As
     by_rule = {rule: tuple(_singles(rule, scenario, base, means)) for rule in RULES}
     every = tuple(_once(way for ways in by_rule.values() for way in ways))
     singles = _few_of_each_field(every)
+    if surely_fits(base):  # nobody needs other hardware for what fits
+        return Ways(scenario, base, tuple(way for way in singles if way.disturbance != Disturbance.HARDWARE))
     enough = [way for way in singles if surely_fits(way.estimate)]
-    if surely_fits(base) or any(way.disturbance not in _ASKING_MUCH for way in enough):
+    if any(way.disturbance not in _ASKING_MUCH for way in enough):
         return Ways(scenario, base, singles)
     # what reaches the goal alone, or by doing less where something does, is none beside a first change
     met = {rule for rule, ways in by_rule.items() if any(way.kind == "fits" for way in ways)}
