@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from memgui.estimator.events import Gradient, gradient_of
 from memgui.estimator.keeping import Keeping
-from memgui.estimator.layout import ALONE
+from memgui.estimator.layout import ALONE, Layout
 from memgui.estimator.lifetimes import Consumer
 from memgui.estimator.optimizer_states import NO_STATES, Listed, States
 from memgui.estimator.overhead import block_bytes
@@ -147,7 +147,9 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         returning=_heap(backward_buffers(trained, layout)),
         fills=layout.library == "deepspeed" and layout.shares_gradients,
         adds=bool(gathered),
-        whole=_heap(whole_gradients(trained, layout, keeping)) if keeping is not None else _NOTHING,
+        whole=_heap(whole_gradients(_reduced(program, trained, layout), layout, keeping))
+        if keeping is not None
+        else _NOTHING,
         saving=_heap(saved_whole(program, layout, keeping)) if keeping is not None else _NOTHING,
     )
 
@@ -169,11 +171,25 @@ def _gradients(
     if keeping is not None and keeping.consumes:
         return ()
     if keeping is not None and keeping.layout.shares_gradients:
-        return gradient_shards(trained, keeping.layout, keeping, program.sizes)
+        reduced = _reduced(program, trained, keeping.layout)
+        return gradient_shards(reduced, keeping.layout, keeping, program.sizes)
     if keeping is not None and keeping.gradient_width:
         width = keeping.gradient_width
         return tuple([(state_of("main gradient", parameter, width), count) for parameter, count in trained])
     return tuple([(_gradient(program, parameter), count) for parameter, count in trained])
+
+
+def _reduced(program: Program, trained: Weights, layout: Layout) -> Weights:
+    """The weights that have gradients to reduce: where a layer is one flat parameter, all it has.
+
+    (torch.distributed.fsdp, ``FlatParameter``: what is frozen gets zeros; seen in PyTorch 2.13.)
+    """
+    if not (layout.flat and layout.fsdp):
+        return trained
+    whole = [kind for kind in program.kinds if any(one.grad for one in kind.parameters)]
+    inside = {one for kind in whole for one in kind.parameters}
+    layers = [(one, kind.count) for kind in whole for one in kind.parameters]
+    return (*layers, *[(one, count) for one, count in trained if one not in inside])
 
 
 def _gradient(program: Program, parameter: Parameter) -> Gradient | State:

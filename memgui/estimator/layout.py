@@ -15,9 +15,10 @@ class Layout(NamedTuple):
     FSDP2), ``deepspeed`` or ``megatron``.  ``bucket`` is how many gradients DeepSpeed reduces at once.
     ``bucket_views``: gradients are views of DDP's buckets.  ``whole_gradients``: FSDP reduces gradients
     once all micro batches of a step have run back; ``reduce_width``: bytes per number that it reduces them
-    in, 0 where that is the format of what the optimizer updates.  ``weights_on_host``: shards of weights and
-    gradients lie in the computer's memory.  ``saves_whole``: FSDP gathers all weights on each rank to
-    save them.
+    in, 0 where that is the format of what the optimizer updates.  ``flat``: a unit's weights are one
+    parameter, as in FSDP1, whose gradient has room for the frozen ones as well.  ``weights_on_host``: shards
+    of weights and gradients lie in the computer's memory.  ``saves_whole``: FSDP gathers all weights on each
+    rank to save them.
     """
 
     data: int = 1
@@ -35,6 +36,7 @@ class Layout(NamedTuple):
     saves_whole: bool = False
     whole_gradients: bool = False
     reduce_width: int = 0
+    flat: bool = False
 
     @property
     def replicas(self) -> int:
@@ -82,6 +84,9 @@ class Layout(NamedTuple):
         return self.buckets and self.bucket_views
 
 
+FLAT: Final = ("litgpt",)
+"""Training codes that shard by FSDP1 (LitGPT of 2023: Fabric's FSDPStrategy)."""
+
 ALONE: Final = Layout()
 """One device, or replicas that nothing is known of."""
 
@@ -121,5 +126,6 @@ def layout_of(scenario: Scenario) -> Layout:
         weights_on_host=split.offload_parameters and split.sharding == "zero3",
         saves_whole=split.gather_to_save and split.sharding == "zero3",
         reduce_width=0 if code in REDUCE_AT_ONCE or not kept_precision(scenario).endswith("_mixed") else 2,
+        flat=code in FLAT,
         whole_gradients=waits_to_reduce(scenario) and not split.sync_each_batch,
     )

@@ -44,8 +44,9 @@ class Unit:
         self.buffer = Group([Scratch(one, one.coefficient, 0) for one in listed])
         reduced: list[Scratch] = []
         shards: list[Scratch] = []
+        flat = layout.flat and any(one.grad for one in listed)
         for one in listed:
-            if one.grad:
+            if one.grad or flat:
                 width = keeping.master or one.width
                 narrow = layout.reduce_width or width
                 shape, often = shard(one, 1, layout, sizes)

@@ -25,6 +25,9 @@ _WITHOUT_FUSING = ("lora", "qlora")
 def litgpt(entry: Mapping[str, Any], precision: str) -> dict[str, Any]:
     """LitGPT: heads are their own; adapters are as the rest is, nothing is prepared for packed weights."""
     settings: dict[str, Any] = {"model.tie_word_embeddings": False}
+    batch, gpus = entry.get("micro_batch"), int((entry.get("parallelism") or {}).get("gpus") or 1)
+    if gpus > 1 and isinstance(batch, int):  # finetune/lora.py of October 2023: batch_size = 128 / devices
+        settings["training.gradient_accumulation_steps"] = max(1, 128 // gpus // batch)
     if entry["kind"] == "train-full":
         return settings
     return settings | {
