@@ -169,8 +169,10 @@ def _fused(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if m.clip_qkv:
         qkv = op.clamp(t, qkv)
     q, k, v = ((*c.rows, *HEADS), (*c.rows, *SHARED), (*c.rows, *SHARED))
-    if m.fused_qkv_split == "split":
+    if m.fused_qkv_split in ("split", "copied"):
         queries, keys, values = op.split(t, qkv, ("q", "k", "v"), (q, k, v))
+        if m.fused_qkv_split == "copied":  # CodeGen's heads lie in pieces of the projection
+            return op.clone(t, queries), op.clone(t, keys), op.clone(t, values)
         return queries, keys, values
     if m.fused_qkv_split == "slices":
         return op.piece(t, qkv, "q", q), op.piece(t, qkv, "k", k), op.piece(t, qkv, "v", v)

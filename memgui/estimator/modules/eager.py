@@ -7,7 +7,7 @@ from collections.abc import Callable
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.heads import batched, every_head
-from memgui.estimator.tape import NEW, Tape, Tensor
+from memgui.estimator.tape import NEW, PROMOTED, Tape, Tensor
 
 FP32 = 4
 INT64 = 8
@@ -105,6 +105,16 @@ def _chosen(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
     return _added(t, c, out, mask)
 
 
+def _scaled(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
+    """OpenAI's GPT: times a buffer of ones and zeros that each layer has, plus a large number elsewhere."""
+    t.buffer("bias", ("P", "P"), c.options.width)
+    out = t.tensor("scores", scores.dims, max(scores.width, c.options.width), scores.grad)
+    t.record("mul", (scores,), out, (), ((scores, NEW if out.width == scores.width else PROMOTED),))
+    rest = t.tensor("what is hidden", (c.queries, c.keys), c.options.width)
+    t.run("mul", (), (rest,), (), ())
+    return _added(t, c, op.add_broadcast(t, out, rest, "scores"), mask)
+
+
 def _floored(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
     """XGLM: the mask is added, and what is less than the least number raised to it."""
     scores = _added(t, c, scores, mask)
@@ -122,6 +132,7 @@ MASKINGS: dict[str, Callable[[Tape, Context, Tensor, Tensor | None], Tensor]] = 
     "filled": _filled,
     "buffered": _chosen,
     "floored": _floored,
+    "scaled": _scaled,
 }
 """How scores are masked, by ``score_masking``."""
 

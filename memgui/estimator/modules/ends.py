@@ -12,7 +12,7 @@ from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.ranks import gathered_logits, received
 from memgui.estimator.modules.reach import alibi, masks, reaches
 from memgui.estimator.modules.rotary import positions, tables
-from memgui.estimator.tape import Tape, Tensor
+from memgui.estimator.tape import PARAMETER, Tape, Tensor
 
 INT64 = 8
 FP32 = 4
@@ -91,9 +91,13 @@ def _positions(t: Tape, c: Context, x: Tensor) -> Tensor:
     m, o = c.model, c.options
     counted = m.position_offset > 0  # OPT counts positions from the mask, one row per sequence
     rows = "b" if counted else 1
-    positions = t.tensor("position ids", (rows, c.queries), INT64)
-    t.run("arange", (), (positions,), (), ())
-    t.hand_out(positions)
+    if m.score_masking == "scaled":  # OpenAI's GPT takes a slice of a buffer
+        t.buffer("position ids", ("P",), INT64)
+        positions = t.tensor("position ids", (rows, c.queries), INT64, origin=PARAMETER)
+    else:
+        positions = t.tensor("position ids", (rows, c.queries), INT64)
+        t.run("arange", (), (positions,), (), ())
+        t.hand_out(positions)
     if counted:
         positions = op.shift(t, positions)
     table = t.parameter(

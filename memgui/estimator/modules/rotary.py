@@ -95,7 +95,7 @@ def _looked_up(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width
         t.buffer("embed_positions", ("P", "p"), own)
     rows = t.tensor("rotary sin and cos", (c.queries, "p"), own)
     t.run("index", (positions,), (rows,), (), ())
-    rows = op.cast(t, rows, width)
+    rows = rows if rotation.exact else op.cast(t, rows, width)
     half: Dims = (c.queries, "p2")
     return op.split(t, rows, ("rotary cos", "rotary sin"), (half, half))
 
@@ -196,6 +196,11 @@ def _part_by_token(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     return y
 
 
+def _part_in_fp32(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
+    """CodeGen: as GPT-J, by tables in fp32; then back to the format of the values."""
+    return op.cast(t, _part_by_token(t, c, x, found), x.width)
+
+
 def _written_out(t: Tape, table: Tensor) -> Tensor:
     out = t.tensor(table.name, (table.dims[0], "p"), table.width)
     return t.record("repeat_interleave", (table,), out, (), ())
@@ -252,6 +257,7 @@ ROTATIONS = {
     "pairs_upcast": Rotation(_pairs_upcast, exact=True, written_out=True),
     "pairs_part": Rotation(_part, written_out=True),
     "pairs_part_by_token": Rotation(_part_by_token, looked_up=True),
+    "pairs_part_fp32": Rotation(_part_in_fp32, exact=True, looked_up=True),
     "pairs_of_table": Rotation(_half, written_out=True, looked_up=True, table=True),
     "pairs_fp32": Rotation(_pairs_in_fp32),
     "quarters": Rotation(_quarters, "p2"),

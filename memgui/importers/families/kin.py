@@ -157,14 +157,25 @@ def ernie_moe(c: Config) -> Fields:
 
 @family("codegen")
 def codegen(c: Config) -> Fields:
-    """GPT-J with one projection for query, key and value."""
-    return {**gptj(c), "fused_qkv": True}
+    """GPT-J with one projection for query, key and value, taken apart by copies; rotated in fp32."""
+    return {
+        **gptj(c),
+        "fused_qkv": True,
+        "fused_qkv_split": "copied",
+        "rotary_style": "pairs_part_fp32",
+    }
 
 
 @family("openai-gpt")
 def gpt1(c: Config) -> Fields:
-    """GPT-2 with norms after each sum."""
-    return {**gpt2(c), "norm_placement": "post", "final_norm": False}
+    """GPT-2 with norms after each sum; scores are multiplied by a buffer."""
+    return {
+        **gpt2(c),
+        "norm_placement": "post",
+        "final_norm": False,
+        "sdpa": False,
+        "score_masking": "scaled",
+    }
 
 
 @family("biogpt")
@@ -200,10 +211,12 @@ def another_bert(c: Config) -> Fields:
     padded = ("data2vec-text", "roberta-prelayernorm", "xlm-roberta-xl", "ibert")
     fields = (roberta if c.model_type in padded else bert)(c)
     if c.model_type in ("roberta-prelayernorm", "xlm-roberta-xl", "megatron-bert"):
+        megatron = c.model_type == "megatron-bert"
         fields |= {
             "norm_placement": "pre",
             "final_norm": True,
             "embedding_norm": c.model_type == "roberta-prelayernorm",
+            **({"segments_given": True, "sdpa": False, "explicit_mask": True} if megatron else {}),
         }
     return fields
 

@@ -34,6 +34,7 @@ ATTENTION: tuple[Field, ...] = (
         Choice("pairs_upcast", QT_TRANSLATE_NOOP("fields", "pairs in fp32 (ERNIE 4.5)")),
         Choice("pairs_part", QT_TRANSLATE_NOOP("fields", "pairs, put together again (GLM)")),
         Choice("pairs_part_by_token", QT_TRANSLATE_NOOP("fields", "pairs, token by token (GPT-J)")),
+        Choice("pairs_part_fp32", QT_TRANSLATE_NOOP("fields", "pairs, token by token, in fp32 (CodeGen)")),
         Choice("pairs_of_table", QT_TRANSLATE_NOOP("fields", "pairs by a table of weights (RoFormer)")),
         Choice("pairs_fp32", QT_TRANSLATE_NOOP("fields", "pairs in fp32 (Cohere)")),
         Choice("quarters", QT_TRANSLATE_NOOP("fields", "products of halves (gpt-oss)")),
@@ -69,6 +70,7 @@ ATTENTION: tuple[Field, ...] = (
         ),
         Choice("split", QT_TRANSLATE_NOOP("fields", "split at once")),
         Choice("slices", QT_TRANSLATE_NOOP("fields", "one slice each")),
+        Choice("copied", QT_TRANSLATE_NOOP("fields", "split and copied (CodeGen)")),
         Choice("indexed", QT_TRANSLATE_NOOP("fields", "key and value indexed")),
     ),
     flag(
@@ -136,6 +138,7 @@ ATTENTION: tuple[Field, ...] = (
         Choice("added", QT_TRANSLATE_NOOP("fields", "a mask is added")),
         Choice("filled", QT_TRANSLATE_NOOP("fields", "filled where masked (MPT)")),
         Choice("floored", QT_TRANSLATE_NOOP("fields", "added, held above the least number (XGLM)")),
+        Choice("scaled", QT_TRANSLATE_NOOP("fields", "multiplied by a buffer (OpenAI GPT)")),
         Choice("buffered", QT_TRANSLATE_NOOP("fields", "chosen by a buffer, then added (GPT-Neo)")),
     ),
     flag(
