@@ -87,8 +87,7 @@ class _Arrival:
     def __init__(self, program: Program, scheme: WeightScheme | None, base: Base) -> None:
         self.program, self.scheme, self.base = program, scheme, base
         weights = [
-            (tuple([(p.name, p.part, p.coefficient, p.width, p.grad) for p in group]), count)
-            for group, count in _groups(program)
+            (tuple([(p.coefficient, p.grad) for p in group]), count) for group, count in _groups(program)
         ]
         buffers = [(b.coefficient, count) for block, count in program.blocks() for b in block.tape.buffers]
         o = program.options

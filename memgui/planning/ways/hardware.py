@@ -184,7 +184,9 @@ def _row(scenario: Scenario, layout: Layout, means: Means, least: int = 0, most:
         and get(scenario, layout.path) < count // others <= (layout.within or count)
     ]
     changes = [_changes(scenario, layout, count, count // others) for count in counts]
-    while changes and not means.is_computable(scenario, changes[-1]):
+    stages = layout.path == STAGES  # many take long to look at
+    allows = means.allows if stages else means.is_computable
+    while changes and not allows(scenario, changes[-1]):
         changes.pop()
     return Row(layout, tuple(counts[: len(changes)]), tuple(changes), bisect_left(counts, held))
 
@@ -207,17 +209,23 @@ def _fewest(scenario: Scenario, row: Row, means: Means) -> int | None:
     """Where in a row the first is that is enough; ``None`` where none is.
 
     More devices that share need no more each: what the most are not enough for is not asked of fewer.
+    The more stages, the longer each takes to look at: of them the fewest are asked about first.
     """
-    low, high = row.start, len(row.changes) - 1
-    if low > high or not means.is_enough(scenario, row.changes[-1]):
+    last = len(row.changes) - 1
+    low, high, step = row.start, last, 1
+    if row.layout.path == STAGES:
+        high = low
+        while high <= last and not means.is_enough(scenario, row.changes[high]):
+            low, high, step = high + 1, last if high < last < high + step else high + step, step * 2
+    elif low <= last and not means.is_enough(scenario, row.changes[last]):
         return None
-    while low < high:
+    while low < high <= last:
         middle = (low + high) // 2
         if means.is_enough(scenario, row.changes[middle]):
             high = middle
         else:
             low = middle + 1
-    return high
+    return high if low <= high <= last else None
 
 
 def _proposal(row: Row, at: int, **counts: int) -> Proposal:

@@ -53,6 +53,10 @@ class Means:
         found = self.ask(changed).estimate
         return found is not None and surely_fits(found)
 
+    def allows(self, scenario: Scenario, changes: Sequence[Change]) -> bool:
+        """Whether validation has nothing against ``scenario`` with ``changes`` made."""
+        return self.ask.forbids(apply(scenario, changes)) is None
+
     def is_computable(self, scenario: Scenario, changes: Sequence[Change]) -> bool:
         """Whether anything can be said of ``scenario`` with ``changes`` made."""
         if self.rules_out(scenario, changes):
