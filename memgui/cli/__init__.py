@@ -6,7 +6,6 @@ everything else is in :mod:`memgui.cli.commands`.
 
 from __future__ import annotations
 
-import builtins
 import gc
 import sys
 from collections.abc import Callable
@@ -41,18 +40,12 @@ def _program() -> Callable[[], int]:
     finally:
         if spare:
             del sys.modules["typing_extensions"]
-    # Before PySide6, which reads the source of every module that is imported after it, looking for a switch
-    # that we have no use for; what needs Qt is imported past it.
+    # Before PySide6, which would read their source.
     import memgui.estimator
     import memgui.presets.session
     import memgui.spec.validate  # noqa: F401
+    from memgui.document.plain_imports import plain_imports
 
-    plain = builtins.__import__
-    import PySide6.QtCore  # noqa: F401
-
-    reading, builtins.__import__ = builtins.__import__, plain
-    try:
+    with plain_imports():
         from memgui.app import run
-    finally:
-        builtins.__import__ = reading
     return run
