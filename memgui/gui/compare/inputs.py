@@ -16,6 +16,7 @@ from memgui.gui.metrics import broken
 from memgui.gui.numbers import Numbers
 from memgui.gui.texts import label, value_text
 from memgui.gui.theme import Look, Role
+from memgui.gui.tips import plain
 from memgui.gui.why.qt_words import QtWords
 from memgui.planning.compare import Comparison
 from memgui.spec.fields import BY_PATH, Kind
@@ -129,6 +130,12 @@ class Inputs(QWidget):
             for place, one in enumerate(self._differences)
         ]
 
+    def tip(self, place: int) -> str:
+        """A field with both values whole, however little room they have."""
+        one = self._differences[place]
+        first, second = self._heads
+        return plain(f"{one.name}\n{first}: {one.first}\n{second}: {one.second}")
+
     # what the person does
 
     def _at(self, y: float) -> int:
@@ -141,6 +148,7 @@ class Inputs(QWidget):
             self._under = place
             self._selection.point_at_field(self._differences[place].path if place >= 0 else "")
             self.setCursor(Qt.CursorShape.PointingHandCursor if place >= 0 else Qt.CursorShape.ArrowCursor)
+            self.setToolTip(self.tip(place) if place >= 0 else "")
             self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

@@ -362,8 +362,12 @@ class ComparePage(QWidget):
         painter.fillRect(QRectF(0, top, self.width(), 1), colours.hairline)
         room = self._words_end - edge - look.px(8)
         painter.setPen(colours.text)
-        painter.setFont(look.font(Role.BODY, 600))
-        painter.drawText(QRectF(edge, 0, room + 2, top), _LEFT, look.cut(self.title(), room, Role.BODY, 600))
+        # A sentence without room stands in two lines: its figures are not cut.
+        title, role = self.title(), Role.BODY
+        if look.width(title, Role.BODY, 600) > room:
+            role = Role.SMALL
+        painter.setFont(look.font(role, 600))
+        painter.drawText(QRectF(edge, 0, room + 2, top), _LEFT | Qt.TextFlag.TextWordWrap, title)
         nothing = self.nothing()
         if nothing:
             y = top + self.bars.geometry().bottom() + look.px(16)

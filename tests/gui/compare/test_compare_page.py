@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
@@ -301,6 +302,22 @@ def test_a_differing_input_leads_to_its_field(inside: Interior) -> None:
     QTest.keyClick(page.inputs, Qt.Key.Key_Up)
     QTest.keyClick(page.inputs, Qt.Key.Key_Return)
     assert not page.inputs.hasFocus()
+
+
+@pytest.mark.parametrize("width", [420, 760])
+def test_no_figure_is_cut_without_being_told(inside: Interior, width: int) -> None:
+    page = show(inside, FIRST, now=replace(LONG, "training.micro_batch_size", 100_000))
+    page.resize(width, 700)
+    assert not page.grab().isNull()
+    places = range(len(page.inputs.differences))
+    for place in places:
+        one = page.inputs.differences[place]
+        at = QPointF(page.inputs.row_rect(place).center())
+        none = Qt.MouseButton.NoButton
+        move = QMouseEvent(QEvent.Type.MouseMove, at, at, none, none, Qt.KeyboardModifier.NoModifier)
+        QApplication.sendEvent(page.inputs, move)
+        assert one.first in page.inputs.toolTip()
+        assert one.second in page.inputs.toolTip()
 
 
 def test_pictures_have_words(inside: Interior) -> None:
