@@ -160,7 +160,10 @@ def _training(entry: Mapping[str, Any]) -> dict[str, Any]:
         settings |= _lora(lora)
         settings["training.base_format"] = words.quantised(quantisation) if quantisation else base
     recipe = RECIPES.get(settings["training.implementation"])
-    return settings if recipe is None else settings | recipe({**entry, "kind": entry["task"]}, precision)
+    if recipe is None:
+        return settings
+    # A message's layout is words, which were read above; recipes know a table's.
+    return settings | recipe({**entry, "kind": entry["task"], "parallelism": None}, precision)
 
 
 def _lora(text: str) -> dict[str, Any]:
