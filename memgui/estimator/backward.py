@@ -7,7 +7,7 @@ gradient and what it saved die.  Where two gradients meet they are summed in pla
 
 from __future__ import annotations
 
-from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, gradient_of
+from memgui.estimator.events import NONE, Events, Gradient, Group, Inner, Scratch, gradient_of
 from memgui.estimator.lifetimes import Consumer, Role
 from memgui.estimator.outcome import coming_to
 from memgui.estimator.saved import FREED, Saved, staying_in
@@ -24,7 +24,7 @@ class Back:
 
     def __init__(self) -> None:
         self.events = Events()
-        self.finish = Group(())
+        self.finish = NONE
         self.unaided = -1
 
     def early(self) -> tuple[Group, Group]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Container
+from functools import partial
 
 from memgui.estimator.backward import Back, backward
 from memgui.estimator.bounds import born_forward
-from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Scratch, Thing, gradient_of
+from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Thing, gradient_of, group
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome, Reading, outcome, read_back
@@ -176,107 +177,114 @@ class Block:
     def kept(self) -> Group:
         """What autograd keeps because of this block: its own tensors, its input, copies of weights."""
         pinned = self.tape.pinned
-        return Group([root for root in self.saved if root.origin != AMBIENT and root not in pinned])
+        return group([root for root in self.saved if root.origin != AMBIENT and root not in pinned])
 
     @once
     def pinned(self) -> Group:
         """What the graph refers to until the loss dies, whether or not it is saved."""
-        return Group(dict.fromkeys(root for root in self.tape.pinned if root.origin == MADE))
+        return group(dict.fromkeys(root for root in self.tape.pinned if root.origin == MADE))
 
     @once
     def made(self) -> Group:
         """The same without the input, which the block before made."""
-        return Group([root for root in self.saved if root.origin not in (AMBIENT, CARRIED)])
+        return group([root for root in self.saved if root.origin not in (AMBIENT, CARRIED)])
 
     @once
     def returned(self) -> Group:
         """What Python holds until the block returns and autograd does not keep."""
-        return Group([root for root in self.tape.held if root not in self.saved])
+        return group([root for root in self.tape.held if root not in self.saved])
 
     @once
     def held(self) -> Group:
         """The same in a recomputation, whose graph holds what is pinned as well."""
         held = dict.fromkeys((*self.tape.held, *self.tape.pinned))
-        return Group([root for root in held if root not in self.saved])
+        return group([root for root in held if root not in self.saved])
 
     @once
     def held_passing(self) -> Group:
         """The same where nothing is kept."""
-        return Group(self.tape.held)
+        return group(self.tape.held)
 
     @once
     def copies(self) -> Group:
         """Autocast's copies of weights that autograd does not keep: they live to the end of forward."""
-        return Group([tensor for tensor in self.tape.cast_cache if tensor not in self.saved])
+        return group([tensor for tensor in self.tape.cast_cache if tensor not in self.saved])
 
     @once
     def copies_passing(self) -> Group:
         """The same where nothing is kept."""
-        return Group(self.tape.cast_cache)
+        return group(self.tape.cast_cache)
 
     @once
     def behind(self) -> Group:
         """What stays of a recomputation because the module refers to one of its results."""
-        return Group(behind(self.tape) if self.tape.referred else ())
+        return group(behind(self.tape) if self.tape.referred else ())
 
     @once
     def cache(self) -> Group:
         """What the block puts into the cache and autograd does not keep anyway."""
-        return Group([tensor for tensor in self.tape.cached if tensor not in self.saved])
+        return group([tensor for tensor in self.tape.cached if tensor not in self.saved])
 
     @once
     def replaced(self) -> Group:
         """What the cache held before and the block replaces."""
-        return Group(self.tape.replaced)
+        return group(self.tape.replaced)
 
     @once
     def input(self) -> Group:
         """The block's input."""
-        return Group((self.tape.carried,) if self.tape.carried is not None else ())
+        return group((self.tape.carried,) if self.tape.carried is not None else ())
 
     @once
     def output(self) -> Group:
         """The block's output."""
-        return Group((self.tape.out,) if self.tape.out is not None else ())
+        return group((self.tape.out,) if self.tape.out is not None else ())
 
     # -- components -----------------------------------------------------------------------------
 
-    def sort_running(self, thing: Thing) -> str:
+    @once
+    def sort_running(self) -> Callable[[Thing], str]:
         """Autograd keeps what it saves; new gradients are gradients."""
-        return _component(thing, self.saved, "gradients")
+        return partial(_saved_or_not, self.saved, "gradients")
 
-    def sort_adding(self, thing: Thing) -> str:
+    @once
+    def sort_adding(self) -> Callable[[Thing], str]:
         """As running, but a new gradient is only added to one that exists."""
-        return _component(thing, self.saved, "temporary")
+        return partial(_saved_or_not, self.saved, "temporary")
 
-    def sort_passing(self, thing: Thing) -> str:
+    @staticmethod
+    def sort_passing(thing: Thing) -> str:
         """Nothing stays: all of it is a working set."""
-        return _component(thing, {}, "gradients")
+        return _component("gradients", thing)
 
-    def sort_repeated(self, thing: Thing) -> str:
+    @staticmethod
+    def sort_repeated(thing: Thing) -> str:
         """Recomputed for a moment, beside gradients that exist."""
-        return _component(thing, {}, "temporary")
+        return _component("temporary", thing)
 
-    def sort_pinned(self, thing: Thing) -> str:
+    @staticmethod
+    def sort_pinned(thing: Thing) -> str:
         """The graph refers to it until the loss dies."""
         return "activations"
 
-    def sort_input(self, thing: Thing) -> str:
+    @staticmethod
+    def sort_input(thing: Thing) -> str:
         """A checkpoint keeps the layer's input."""
         return "activations"
 
 
-def _component(thing: Thing, saved: dict[Tensor, int], new_gradients: str) -> str:
-    if isinstance(thing, Gradient):
-        if isinstance(thing.of, Parameter):
-            return new_gradients
-        return "loss" if thing.of.loss else "temporary"
+def _saved_or_not(saved: Container[Thing], new_gradients: str, thing: Thing) -> str:
+    if thing in saved and isinstance(thing, Tensor):
+        return "loss" if thing.loss else "activations"
+    return _component(new_gradients, thing)
+
+
+def _component(new_gradients: str, thing: Thing) -> str:
+    """Of what autograd does not keep."""
+    if isinstance(thing, Tensor):
+        return "loss" if thing.loss else "kv_cache" if thing.cached else "temporary"
     if isinstance(thing, Inner):
         return "overhead"
-    if isinstance(thing, Scratch):
-        return "loss" if thing.of.loss else "temporary"
-    if thing.loss:
-        return "loss"
-    if thing in saved:
-        return "activations"
-    return "kv_cache" if thing.cached else "temporary"
+    if isinstance(thing, Gradient) and isinstance(thing.of, Parameter):
+        return new_gradients
+    return "loss" if thing.of.loss else "temporary"

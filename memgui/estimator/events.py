@@ -6,7 +6,7 @@ Sizes stay open in micro batch and sequence length; nothing is evaluated here.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -75,6 +75,11 @@ NONE = Group(())
 """Nothing at all."""
 
 
+def group(things: Collection[Thing]) -> Group:
+    """The group of ``things``; one for all that are empty."""
+    return Group(things) if things else NONE
+
+
 class Events:
     """Births and deaths in order: ``sizes[i]`` (signed) times the monomial of ``things[i]`` bytes.
 
@@ -130,7 +135,7 @@ class Events:
                     count[thing] = count.get(thing, 0) + (1 if size > 0 else -1)
             born = [thing for thing, times in count.items() for _ in range(times)]
             gone = [thing for thing, times in count.items() for _ in range(-times)]
-            found = self._nets[stop, whole] = Group(born), Group(gone)
+            found = self._nets[stop, whole] = group(born), group(gone)
         return found
 
     def copy(self) -> Events:

@@ -35,17 +35,20 @@ class Bytes:
 
     def bytes(self, stock: Stock) -> int:
         """The bytes of all that is in ``stock``."""
-        found = self._known.get(stock)
+        known = self._known
+        found = known.get(stock)
         if found is None:
-            values = self.values
-            found = 0 if stock.before is None else self.bytes(stock.before)
+            values, before = self.values, stock.before
+            found = 0
+            if before is not None:
+                found = known[before] if before in known else self.bytes(before)
             for one, _, times in stock.entries:
                 if isinstance(one, Stock):
-                    found += self.bytes(one) * times
+                    found += (known[one] if one in known else self.bytes(one)) * times
                 else:
                     for coefficient, monomial in one.pairs:
                         found += coefficient * values[monomial] * times
-            self._known[stock] = found
+            known[stock] = found
         return found
 
     def running(self, events: Events) -> list[int]:
@@ -88,10 +91,11 @@ class Bytes:
 class Contents:
     """The tensors themselves, with the sizes that ``numbers`` gives them."""
 
-    __slots__ = ("_known", "numbers")
+    __slots__ = ("_excess", "_known", "numbers")
 
     def __init__(self, numbers: Bytes) -> None:
         self.numbers = numbers
+        self._excess: dict[int, int] = {}
         self._known: dict[Stock, tuple[dict[str, int], int]] = {}
 
     def sums(self, stock: Stock) -> tuple[dict[str, int], int]:
@@ -124,12 +128,15 @@ class Contents:
     def _count(self, group: Group, sort: Sorter, times: int, components: dict[str, int]) -> int:
         """Add a group to ``components``; returns what the allocator's blocks add to it."""
         excess = 0
-        values = self.numbers.values
+        values, known = self.numbers.values, self._excess
         for component, coefficient, monomial, count in _table(group, sort):
             size = coefficient * values[monomial]
+            over = known.get(size)
+            if over is None:
+                over = known[size] = block_bytes(size) - size
             count *= times
             components[component] = components.get(component, 0) + size * count
-            excess += (block_bytes(size) - size) * count
+            excess += over * count
         return excess
 
     def bag(self, stock: Stock) -> Bag:
@@ -145,13 +152,10 @@ class Contents:
 def _table(group: Group, sort: Sorter) -> Table:
     """What a group holds, alike things together; the same for each workload, so it is kept.
 
-    A sorter that is a method sorts alike each time.  Its owner belongs to the program that the group
-    belongs to; it is kept by its number, so that neither holds the other.
+    A sorter sorts alike each time; it holds what it looks things up in, and never the group.
     """
-    owner = getattr(sort, "__self__", None)
-    key = id(owner), getattr(sort, "__name__", "")
     tables = group.tables
-    table = None if tables is None else tables.get(key)
+    table = None if tables is None else tables.get(sort)
     if table is None:
         alike: dict[tuple[str, int, int], int] = {}
         for thing in group.things:
@@ -160,6 +164,5 @@ def _table(group: Group, sort: Sorter) -> Table:
         table = tuple([(*kind, count) for kind, count in alike.items()])
         if tables is None:
             tables = group.tables = {}
-        if owner is not None:
-            tables[key] = table
+        tables[sort] = table
     return table

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from memgui.estimator.bounds import born_forward, summed
-from memgui.estimator.events import NONE, Gradient, Group, Pairs, gradient_of
+from memgui.estimator.events import Gradient, Pairs, gradient_of, group
 from memgui.estimator.lifetimes import Role
 from memgui.estimator.tape import ALIAS, PARAMETER, PROMOTED, Tape, Tensor
 
@@ -18,16 +18,17 @@ from memgui.estimator.tape import ALIAS, PARAMETER, PROMOTED, Tape, Tensor
 class Outcome:
     """The gradients that a block's backward leaves, and those that waited for it and are gone.
 
-    ``left`` lie on weights or in autograd's buffers (the latter alone are ``waiting``).
+    ``left`` lie on weights or in autograd's buffers (the latter alone are ``waiting``).  ``whole``: that
+    is all; nothing that was saved is left.
     """
 
-    __slots__ = ("left", "taken", "waiting")
+    __slots__ = ("left", "taken", "waiting", "whole")
 
-    def __init__(self, left: list[Gradient], taken: list[Gradient]) -> None:
-        self.left = Group(left)
-        self.taken = Group(taken) if taken else NONE
-        waiting = [gradient for gradient in left if gradient.of.origin != PARAMETER]
-        self.waiting = Group(waiting) if waiting else NONE
+    def __init__(self, left: list[Gradient], taken: list[Gradient], *, whole: bool) -> None:
+        self.whole = whole
+        self.left = group(left)
+        self.taken = group(taken)
+        self.waiting = group([gradient for gradient in left if gradient.of.origin != PARAMETER])
 
 
 class Reading(NamedTuple):
@@ -35,11 +36,13 @@ class Reading(NamedTuple):
 
     ``reached``: tensors with which a gradient stays, in order: weights (once all of their gradients in the
     block have come), and those that wait for other blocks and were made here.  ``born`` is all that is
-    allocated, as if none of it were freed.
+    allocated, as if none of it were freed.  ``whole``: backward comes by every operator and lets go of all
+    that was saved, and no gradient stays elsewhere.
     """
 
     reached: tuple[Tensor, ...]
     born: Pairs
+    whole: bool
 
 
 def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
@@ -52,9 +55,13 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
     reached: set[Tensor | None] = {tape.out, *waiting}
     coming = coming_to(tape)
     total: defaultdict[int, int] = defaultdict(int)
+    whole = tape.leaf is None  # whose gradient stays
     for op in reversed(tape.ops):
         edges = op.back
-        if not edges or reached.isdisjoint(op.outs):
+        if not edges:
+            continue
+        if reached.isdisjoint(op.outs):
+            whole = False
             continue
         if waiting:
             found += [tensor for tensor in op.outs if tensor in waiting]
@@ -78,14 +85,15 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
         if op.back_inner is not None:
             total[op.back_inner[1]] += op.back_inner[0]
     born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
-    return Reading(tuple(found), summed(born, born_forward(tape)) if tape.regions else born)
+    return Reading(tuple(found), summed(born, born_forward(tape)) if tape.regions else born, whole)
 
 
 def outcome(reading: Reading, role: Role, *, accumulate: bool) -> Outcome:
     """What comes of a block's backward; see :func:`memgui.estimator.backward.backward`."""
     waiting, starts = role.waiting, role.starts
     if not waiting and not starts:
-        return Outcome([] if accumulate else [gradient_of(tensor) for tensor in reading.reached], [])
+        made = [] if accumulate else [gradient_of(tensor) for tensor in reading.reached]
+        return Outcome(made, [], whole=reading.whole)
     left: list[Gradient] = []
     taken: list[Gradient] = []
     for tensor in reading.reached:
@@ -97,7 +105,7 @@ def outcome(reading: Reading, role: Role, *, accumulate: bool) -> Outcome:
         elif not accumulate:
             left.append(gradient_of(tensor))
     left += [gradient for tensor, gradient in starts.items() if tensor.origin != PARAMETER]
-    return Outcome(left, taken)
+    return Outcome(left, taken, whole=reading.whole)
 
 
 def coming_to(tape: Tape) -> dict[Tensor, int]:

@@ -81,8 +81,9 @@ class Heights:
             bounds = self.walk.bounds(inside)
             most = max([numbers.bytes(before) + numbers.sums(pairs) for before, pairs in bounds])
             self._bounds[inside] = most
-        most += numbers.bytes(point.live)
-        return most if point.count == 1 else most + max(0, numbers.bytes(inside.slope) * (point.count - 1))
+        if point.count > 1:
+            most += max(0, numbers.bytes(inside.slope) * (point.count - 1))
+        return most + numbers.bytes(point.live)
 
     def place(self, point: Point) -> Place:
         """Where the peak lies."""

@@ -9,8 +9,8 @@ processes.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from math import prod
 
 from memgui.estimator.events import Events, Group, Scratch, Thing
@@ -58,9 +58,10 @@ class Unit:
         self.whole = Group(waiting)
         self.own = frozenset((*self.shards.things, *waiting))
 
-    def sort(self, thing: Thing) -> str:
+    @once
+    def sort(self) -> Callable[[Thing], str]:
         """Shards of gradients are gradients, all else is there for a moment."""
-        return "gradients" if thing in self.own else "temporary"
+        return partial(_component, self.own)
 
     @once
     def gathering(self) -> Events:
@@ -81,6 +82,10 @@ class Unit:
             events.born(thing)
         events.over(REDUCE)
         return events
+
+
+def _component(own: frozenset[Thing], thing: Thing) -> str:
+    return "gradients" if thing in own else "temporary"
 
 
 def _born(op: Op, *groups: Group) -> Events:

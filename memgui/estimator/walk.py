@@ -73,7 +73,7 @@ class Walk(Between):
         for stack in self.program.stacks:
             frame, sort = stack.frame, stack.frame.sort_running
             live.add(frame.input, sort)
-            yield Point(stack.frame_key, live, _run(frame))
+            yield Point(stack.frame_key, live, _run_forward(frame))
             live = Stock(live)
             live.happen(frame.running, sort)
             live.add(frame.output, sort, -1)
@@ -94,7 +94,7 @@ class Walk(Between):
             live.add(stack.locals, sort, -1)
         live.add(tail.input, tail.sort_running)
         live.include(self.beside_tail())
-        yield Point("loss", live, _run(tail))
+        yield Point("loss", live, _run_forward(tail))
 
     def begun(self) -> Stock:
         """What is there as the forward pass begins."""
@@ -182,12 +182,11 @@ class Walk(Between):
         rel = Stock()
         rel.add(first.input, first.sort_input if passing else first.sort_running)
         for index, block in enumerate(kind.blocks):
+            sort: Sorter = block.sort_passing if passing else block.sort_running
             if kind.sparing:
-                events, sort = kind.sparing[index].passing, block.sort_passing
-            elif passing:
-                events, sort = block.passing, block.sort_passing
+                events = kind.sparing[index].passing
             else:
-                events, sort = block.running, block.sort_running
+                events = block.passing if passing else block.running
             if index:
                 rel.add(block.input, sort)
             most = (block.most_forward,)
@@ -242,11 +241,7 @@ class Walk(Between):
             sort = self.sort_back(frame)
             live.add(frame.start, sort)
             yield Point(stack.frame_key, *self.stem_back(stack, live))
-            if stack is not program.stacks[0]:
-                back = self._back_outside(frame, stack.role)
-                live = Stock(live)
-                live.happen(back.events, sort)
-                live.add(back.finish, sort, -1)
+            live = self._over(live, frame, stack.role, sort, self._outside_back(frame, stack.role))
 
     def turned(self) -> Stock:
         """What is alive as the backward pass begins."""
@@ -259,7 +254,7 @@ class Walk(Between):
 
     def stem_back(self, stack: Stack, live: Stock) -> tuple[Stock, Outside]:
         """The block before the layers, run back, and what is alive before."""
-        return live, self._outside_back(stack.frame, stack.role)
+        return live, self._back_outside(stack.frame, stack.role)
 
     def sort_back(self, block: Block) -> Sorter:
         """To which component things in a backward belong."""
@@ -270,26 +265,49 @@ class Walk(Between):
         live = Stock(live)
         live.add(tail.start, self.sort_back(tail))
         live.include(self.beside_tail())
-        return Point("loss", live, self._outside_back(tail, self.program.tail_role))
+        return Point("loss", live, self._back_outside(tail, self.program.tail_role))
 
     def _after_tail(self, live: Stock) -> Stock:
         """The loss and its gradient (4 bytes each) stay; what the tail kept has gone."""
-        tail = self.program.tail
-        back = self._back_outside(tail, self.program.tail_role)
+        tail, role = self.program.tail, self.program.tail_role
         sort = self.sort_back(tail)
         live = Stock(live)
         live.add(tail.start, sort)
-        live.happen(back.events, sort)
-        live.add(back.finish, sort, -1)
-        return live
+        return self._over(live, tail, role, sort, self._outside_back(tail, role))
 
-    def _back_outside(self, block: Block, role: Role) -> Back:
-        """The backward of a block outside the layers."""
-        return block.back(role, accumulate=self.adds, consumer=self.consumer)
+    def _outside_back(self, block: Block, role: Role) -> partial[Back]:
+        """What makes the backward of a block outside the layers."""
+        return partial(_run_back, block, role, self.adds, False, False, self.consumer)
 
-    def _outside_back(self, block: Block, role: Role) -> Outside:
-        back = partial(block.back, role, accumulate=self.adds, consumer=self.consumer)
+    def _back_outside(self, block: Block, role: Role) -> Outside:
+        """A block outside the layers, run back."""
+        back = self._outside_back(block, role)
         return Outside(self._spot_back(NOTHING, block, role, self.sort_back(block), back))
+
+    def _over(
+        self,
+        live: Stock,
+        block: Block,
+        role: Role,
+        sort: Sorter,
+        back: partial[Back],
+        *,
+        repeated: bool = False,
+    ) -> Stock:
+        """What of ``live`` and of its own a block leaves that has run back, but for its input's gradient."""
+        live = Stock(live)
+        outcome = block.outcome(role, accumulate=self.adds)
+        if self.traced or not outcome.whole:
+            over = back()
+            live.happen(over.events, sort)
+            live.add(over.finish, sort, -1)
+            return live
+        live.add(outcome.left, sort)
+        live.add(outcome.taken, sort, -1)
+        live.add(block.freed(repeated=repeated), sort, -1)
+        if not block.tape.final:
+            live.add(block.start, sort, -1)
+        return live
 
     def _spot_back(self, before: Stock, block: Block, role: Role, sort: Sorter, back: partial[Back]) -> Spot:
         """A block run back, with ``before`` there: its work, and gradients that begin to wait for others'."""
@@ -317,20 +335,11 @@ class Walk(Between):
             if block is not last:
                 rel.add(block.start, sort)
             role = role_of(kind, roles, block)
-            yield self._spot_back(rel, block, role, sort, self.back_of(kind, roles, block))
+            back = self.back_of(kind, roles, block)
+            yield self._spot_back(rel, block, role, sort, back)
             if block is first:
                 break
-            rel = Stock(rel)
-            if self.traced:
-                back = self.back_of(kind, roles, block)()
-                rel.happen(back.events, sort)
-                rel.add(back.finish, sort, -1)
-            else:
-                outcome = self.outcome(kind, roles, block)
-                rel.add(outcome.left, sort)
-                rel.add(outcome.taken, sort, -1)
-                rel.add(block.freed(repeated=kind.recomputed), sort, -1)
-                rel.add(block.start, sort, -1)
+            rel = self._over(rel, block, role, sort, back, repeated=kind.recomputed)
 
     def _again(self, kind: Kind, roles: Roles, rel: Stock) -> tuple[list[Spot], Stock]:
         """The layer runs forward again, up to the last tensor that is saved; what is alive then."""
@@ -376,14 +385,9 @@ class Walk(Between):
 
     def back_of(self, kind: Kind, roles: Roles, block: Block) -> partial[Back]:
         """What makes the backward of one of a layer's blocks."""
-        return partial(
-            block.back,
-            role_of(kind, roles, block),
-            accumulate=self.adds,
-            keep_input=kind.recomputed and block is kind.blocks[0],
-            repeated=kind.recomputed,
-            consumer=self.consumer,
-        )
+        keep_input = kind.recomputed and block is kind.blocks[0]
+        role = role_of(kind, roles, block)
+        return partial(_run_back, block, role, self.adds, keep_input, kind.recomputed, self.consumer)
 
     def left_back(self, kind: Kind, roles: Roles) -> Stock:
         """What a layer's backward leaves: gradients of its weights, and what waits for other layers."""
@@ -410,13 +414,21 @@ def role_of(kind: Kind, roles: Roles, block: Block) -> Role:
     return roles[kind.blocks.index(block)] if roles else ALONE
 
 
-def _run(block: Block) -> Outside:
+def _run_forward(block: Block) -> Outside:
     """A block outside the layers, run forward."""
     return Outside(Spot(NOTHING, block.sort_running, partial(_place, block), (block.most_forward,)))
 
 
 def _place(block: Block) -> Place:
     return Place(block.running)
+
+
+def _run_back(
+    block: Block, role: Role, accumulate: bool, keep_input: bool, repeated: bool, consumer: Consumer | None
+) -> Back:
+    return block.back(
+        role, accumulate=accumulate, keep_input=keep_input, repeated=repeated, consumer=consumer
+    )
 
 
 def _place_back(back: partial[Back]) -> Place:
