@@ -113,7 +113,7 @@ def explain(
         bytes=node.bytes,
         total=estimate.peak_bytes,
         text=derivation.text,
-        concept=concept(estimate, path[0]) if len(path) == 1 else (),
+        concept=concept(estimate, path[0]) if len(path) == 1 else _of_what(nodes, is_sum),
         tokens=() if is_sum else tokens_of(derivation),
         source=derivation.source,
         version=estimate.version,
@@ -124,6 +124,21 @@ def explain(
         equivalents=in_other_words(estimate, path[0]) if len(path) == 1 else (),
         report=report if path == ("weights",) else NO_REPORT,
     )
+
+
+def _of_what(nodes: tuple[Node, ...], is_sum: bool) -> tuple[Said, ...]:
+    """What a sum is a part of; a leaf has a text and a formula of its own."""
+    if not is_sum or not nodes[0].bytes:
+        return ()
+    thousandths = (2000 * nodes[-1].bytes + nodes[0].bytes) // (2 * nodes[0].bytes)
+    text = QT_TRANSLATE_NOOP(
+        "why", "{share} % of {component}, {size} in all. Choose one of its parts for the formula."
+    )
+    words: dict[str, str | tuple[str, str]] = {
+        "share": f"{thousandths // 10}.{thousandths % 10}",
+        "component": ("estimator", nodes[0].label),
+    }
+    return (Said(text, sizes={"size": nodes[0].bytes}, words=words),)
 
 
 def _is_sum(node: Node) -> bool:

@@ -235,3 +235,12 @@ def test_a_token_of_the_cache_takes_what_the_estimator_says() -> None:
         assert f"{WORDS.size(each)} for each of {WORDS.count(held)} tokens" in text
         most = answer.extra.get("kv_cache_bytes", answer.component("kv_cache").bytes)
         assert ("When all" in text) == (most > answer.component("kv_cache").bytes)
+
+
+def test_a_sum_below_a_component_says_what_it_is_a_part_of() -> None:
+    answer = estimate(replace(TRAINING, "training.attention", "eager"))
+    whole = answer.component("activations")
+    part = whole.child("attention")
+    (said,) = sentences(explain(answer, ("activations", "attention")), WORDS)  # type: ignore[arg-type]
+    assert said.startswith(f"{part.bytes / whole.bytes:.1%}"[:-1] + " % of Activations, ")
+    assert WORDS.size(whole.bytes) in said
