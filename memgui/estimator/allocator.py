@@ -60,6 +60,16 @@ class Allocator:
         self._small: Pool = []
         self._large: Pool = []
 
+    def copy(self) -> Allocator:
+        """One that goes on from here, where segments do not expand; blocks in use stay in use in it."""
+        other = Allocator()
+        other.allocated, other.reserved, other.peak = self.allocated, self.reserved, self.peak
+        other._segments = self._segments
+        other._small, other._large = (
+            [_again(entry) for entry in pool] for pool in (self._small, self._large)
+        )
+        return other
+
     def take(self, size: int) -> Block:
         """A block for a request of ``size`` bytes."""
         size = -(-size // BLOCK) * BLOCK or BLOCK
@@ -170,6 +180,16 @@ class Allocator:
 
 def _large_segment(size: int) -> int:
     return LARGE_SEGMENT if size < OWN_SEGMENT else -(-size // SEGMENT_STEP) * SEGMENT_STEP
+
+
+def _again(entry: tuple[int, int, Block]) -> tuple[int, int, Block]:
+    """A free block like another; what lies beside it is in use."""
+    size, address, block = entry
+    made = Block(size, address, small=block.small)
+    made.free = True
+    made.before = None if block.before is None else Block(0, 0, small=block.small)
+    made.after = None if block.after is None else Block(0, 0, small=block.small)
+    return size, address, made
 
 
 def filled(runs: Iterable[tuple[Sequence[int], int]]) -> int:

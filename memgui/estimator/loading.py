@@ -75,41 +75,50 @@ def _filled(program: Program) -> int:
 
 @lru_cache(maxsize=64)
 def _played(program: Program, scheme: WeightScheme | None, base: Base) -> int:
-    """The same, played; it does not matter what is kept of the weights that are trained."""
-    return _arrived(_Arrival(program, scheme, base))
+    """The same beside adapters, played; it does not matter what is kept of the weights that are trained."""
+    allocator = _frozen(_Frozen(program, scheme, base)).copy()
+    _adapt(program, allocator)
+    return allocator.allocated - account(program, scheme=scheme).weight_bytes
 
 
-class _Arrival:
-    """What comes, and how: the same for programs that differ in what they compute alone."""
+class _Frozen:
+    """What comes before the adapters, and how: the same whatever is computed, and whatever is trained."""
 
     __slots__ = ("base", "program", "same", "scheme")
 
     def __init__(self, program: Program, scheme: WeightScheme | None, base: Base) -> None:
         self.program, self.scheme, self.base = program, scheme, base
         weights = [
-            (tuple([(p.coefficient, p.grad) for p in group]), count) for group, count in _groups(program)
+            (tuple([p.coefficient for p in group if not p.grad]), count) for group, count in _groups(program)
         ]
         buffers = [(b.coefficient, count) for block, count in program.blocks() for b in block.tape.buffers]
         o = program.options
-        self.same = (program.model, scheme, base, o.width, o.base, o.split, (*weights, *buffers))
+        how = scheme, base.format, base.precision, o.width, o.base, o.split
+        self.same = (program.model, how, (*(one for one in weights if one[0]), *buffers))
 
     def __hash__(self) -> int:
         return hash(self.same)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Arrival) and self.same == other.same
+        return isinstance(other, _Frozen) and self.same == other.same
 
 
-@lru_cache(maxsize=64)
-def _arrived(arrival: _Arrival) -> int:
+@lru_cache(maxsize=8)
+def _frozen(what: _Frozen) -> Allocator:
     allocator = Allocator()
-    held = account(arrival.program, scheme=arrival.scheme)
-    load(arrival.program, held, arrival.base, allocator)
-    return allocator.allocated - held.weight_bytes
+    _load(what.program, account(what.program, scheme=what.scheme), what.base, allocator)
+    return allocator
 
 
 def load(program: Program, held: Account, base: Base, allocator: Allocator) -> None:
     """Bring the weights, buffers and adapters of a program to the device."""
+    _load(program, held, base, allocator)
+    if base.adapted:
+        _adapt(program, allocator)
+
+
+def _load(program: Program, held: Account, base: Base, allocator: Allocator) -> None:
+    """Weights and buffers; adapters come later."""
     weights = [p for group in _modules(program) for p in group if not (base.adapted and p.grad)]
     if base.packed:
         _pack(program, held, base, weights, allocator)
@@ -121,8 +130,6 @@ def load(program: Program, held: Account, base: Base, allocator: Allocator) -> N
     for buffer, count in held.buffers:
         for _ in range(count):
             allocator.take(buffer.coefficient)
-    if base.adapted:
-        _adapt(program, allocator)
 
 
 def _adapt(program: Program, allocator: Allocator) -> None:

@@ -261,3 +261,27 @@ def test_what_is_never_given_back_fills_segments_as_the_allocator_does(
         for size in sizes * times:
             allocator.take(size)
     assert filled(runs) == allocator.allocated
+
+
+@given(
+    st.lists(st.tuples(SIZES, st.booleans()), max_size=30),
+    st.lists(st.tuples(SIZES, st.booleans()), max_size=20),
+)
+def test_a_copy_goes_on_as_the_allocator_would(
+    before: list[tuple[int, bool]], after: list[tuple[int, bool]]
+) -> None:
+    def go_on(allocator: Allocator, requests: list[tuple[int, bool]]) -> list[int]:
+        counted = []
+        blocks = [(allocator.take(size), gives) for size, gives in requests]
+        for block, gives in blocks:
+            if gives:
+                allocator.give(block)
+            counted += [allocator.allocated, allocator.reserved, allocator.peak]
+        return counted
+
+    first = Allocator()
+    go_on(first, before)
+    second = first.copy()
+    there = first.allocated, first.reserved
+    assert go_on(second, after) == go_on(first, after)
+    assert there <= (first.allocated, first.reserved)
