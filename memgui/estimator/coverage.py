@@ -38,7 +38,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 
 _SHAPES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "decoder": {
-        "head": ("causal",),
+        "head": ("causal", "sequence"),
         "position_embedding": ("rope", "learned", "sinusoidal_buffer", "alibi", "none"),
     },
     "encoder": {
@@ -173,12 +173,19 @@ def _require_written(scenario: Scenario) -> None:
         value = getattr(scenario.training, name)
         if value not in known:
             raise NotCovered(_not_yet(f"training.{name}", value))
+    model = scenario.model
+    if model.is_decoder and model.head == "sequence" and scenario.training.implementation not in _HEADS_ALIKE:
+        raise NotCovered(_not_yet("model.head", model.head))
     _require_packed(scenario)
     _require_prefixed(scenario)
     _require_plain_adapters(scenario)
     lacking = code.lacks(scenario.model)
     if lacking:
         raise NotCovered(_not_yet(f"model.{lacking}", getattr(scenario.model, lacking)))
+
+
+_HEADS_ALIKE: Final = ("transformers", "transformers_2022", "fused")
+"""Implementations that leave a decoder's head over classes to Transformers."""
 
 
 def _require_plain_adapters(scenario: Scenario) -> None:

@@ -26,7 +26,7 @@ from memgui.estimator.overhead import (
     cublas_workspace,
     fragmentation,
 )
-from memgui.estimator.program import compiled
+from memgui.estimator.program import Program, compiled
 from memgui.estimator.quantisation import scheme_of
 from memgui.estimator.result import (
     COMPONENTS,
@@ -125,7 +125,20 @@ def run_of(scenario: Scenario, *, whole: bool = True) -> Run:
     run = TrainingRun(scenario, program, whole=whole)
     if not run.account.parameters.trainable:
         raise NotCovered(_nothing_trained(scenario))
+    if scenario.training.method == "lora" and scenario.training.lora.modules_to_save:
+        _require_saved_modules(scenario, program)
     return run
+
+
+def _require_saved_modules(scenario: Scenario, program: Program) -> None:
+    """Raise :class:`NotCovered` where a module that shall be trained whole is none that is known to be."""
+    made = {parameter.name for block, _ in program.blocks() for parameter in block.tape.parameters}
+    called = program.context.names
+    for name in scenario.training.lora.modules_to_save:
+        name_here = {"embed_tokens": called["embedding"], called["head"]: "lm_head"}.get(name, name)
+        if f"{name_here}.modules_to_save" not in made:
+            text = QT_TRANSLATE_NOOP("messages", "The model has no {module} that can be trained whole here.")
+            raise NotCovered(Message(text, {"module": name}))
 
 
 def _nothing_trained(scenario: Scenario) -> Message:

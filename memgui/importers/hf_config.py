@@ -11,6 +11,7 @@ from memgui.files.bounded import FileFault, StrPath, printable
 from memgui.files.strict_json import JsonObject, load_object, shown
 from memgui.importers.config_reader import SYNONYMS, Config, Report
 from memgui.importers.families import FAMILIES, Fields
+from memgui.importers.families.parts import CLASSIFYING, labels
 from memgui.importers.gguf_config import config_of
 from memgui.importers.nearest import read_as_nearest
 from memgui.importers.quantization import Quantization, quantization
@@ -101,6 +102,7 @@ def _imported(file: JsonObject, name: str) -> Imported:
     if body is file or not config.known:
         _require_size(config)
     fields = describe(config) if describe is not None else read_as_nearest(config)
+    fields = _under_its_head(config, fields)
     _tell_further_layers(config)
     beside = (*fields.get("other_weights", ()), *read_towers(file, fields, report))
     fields = {**fields, "other_weights": beside} if beside else fields
@@ -153,6 +155,33 @@ def _tell_further_layers(config: Config) -> None:
                 key=config.stated.at(key),
                 count=number,
             )
+
+
+OTHER_HEADS: Final = (
+    *("ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice", "ForPreTraining"),
+    *("ForNextSentencePrediction", "ForMaskedImageModeling", "ForAudioClassification", "DoubleHeadsModel"),
+    CLASSIFYING,
+)
+"""How classes of Transformers end whose heads are not described."""
+
+
+def _under_its_head(config: Config, fields: Fields) -> Fields:
+    """A decoder that tells sequences apart has no other head; of a head that is not described it is said."""
+    stated = config.stated.value.get("architectures")  # null within models of several senses
+    names = config.texts("architectures") if stated is not None else ()
+    decoder = fields.get("is_decoder", True) and not fields.get("num_encoder_layers")
+    if decoder and any(name.endswith(CLASSIFYING) for name in names):
+        return {**fields, "head": "sequence", "num_labels": labels(config), "tie_word_embeddings": False}
+    other = next((name for name in names if name.endswith(OTHER_HEADS)), None)
+    if other is not None and fields.get("head") != "sequence":
+        config.assume(
+            QT_TRANSLATE_NOOP(
+                "messages", "The head of {name} is not described: the usual one of {family} is taken."
+            ),
+            name=other,
+            family=config.model_type,
+        )
+    return fields
 
 
 def _require_size(config: Config) -> None:

@@ -77,6 +77,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     lm_head_bias: bool = False
     head_bias_added: bool = False
     head_transform: bool = True
+    classifier: str = "pooled"
     head_transform_bias: bool = False
     embedding_size: int | None = None
     embedding_norm: bool = False

@@ -19,6 +19,14 @@ def validate_serving(scenario: Scenario) -> Iterator[Issue]:
     yield from _stored(scenario.model.stored_weights)
     if scenario.task != "inference" or scenario.method != "detailed":
         return
+    if scenario.model.is_decoder and scenario.model.head == "sequence":
+        yield Issue(
+            "error",
+            "no_tokens_from_classes",
+            ("model.head",),
+            Message(QT_TRANSLATE_NOOP("messages", "A decoder with a head over classes generates no tokens.")),
+            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "causal"}),
+        )
     yield from _weights(scenario)
     yield from _cache(scenario)
     yield from _attention(scenario)

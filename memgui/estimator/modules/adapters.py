@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.names import SCALED, USUALLY_SCALED
 from memgui.estimator.options import WIDTHS
 from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
 
@@ -32,7 +33,10 @@ def adapted(c: Context, called: str) -> bool:
 def kept(c: Context, called: str) -> bool:
     """Whether the layer of this name is trained as a copy of its own (``modules_to_save``)."""
     lora = c.options.lora
-    return lora is not None and called in lora.modules_to_save
+    if lora is None or not lora.modules_to_save:
+        return False
+    stands = {c.names["embedding"]: "embed_tokens", c.names["head"]: "lm_head"}  # Llama's names
+    return called in lora.modules_to_save or stands.get(called) in lora.modules_to_save
 
 
 def low_rank(
@@ -168,16 +172,18 @@ def _unpacked(t: Tape, c: Context, dims: Dims, width: int) -> Tensor | None:
     return op.cast(t, weight, width)
 
 
-SCALED_AFTER = ("attention.k", "attention.v", "attention.qkv")
-"""Layers whose results (IA)³ scales."""
+SCALED_BEFORE = ("mlp.down", "attention.o")
+"""Layers whose inputs (IA)³ scales; of others it scales the results."""
 
-SCALED_BEFORE = ("mlp.down",)
-"""Layers whose inputs (IA)³ scales."""
+
+def _scaled(c: Context, role: str) -> bool:
+    """Whether (IA)³ is trained and scales layers of this role."""
+    return c.options.trained == "ia3" and role in SCALED.get(c.model.model_type, USUALLY_SCALED)
 
 
 def scaled_input(t: Tape, c: Context, x: Tensor, role: str, called: str, wide: Dims) -> Tensor:
     """(IA)³ before a linear layer: ``(x.to(fp32) * l).to(dtype)``."""
-    if c.options.trained != "ia3" or role not in SCALED_BEFORE:
+    if not _scaled(c, role) or role not in SCALED_BEFORE:
         return x
     part, t.part = t.part, "adapter"
     factor = op.scale(t, t.parameter(f"{called}.ia3_l", wide, FP32))
@@ -191,7 +197,7 @@ def scaled_input(t: Tape, c: Context, x: Tensor, role: str, called: str, wide: D
 
 def scaled_output(t: Tape, c: Context, y: Tensor, role: str, called: str, out: Dims) -> Tensor:
     """(IA)³ after a linear layer: ``(y * l).to(dtype)``."""
-    if c.options.trained != "ia3" or role not in SCALED_AFTER:
+    if not _scaled(c, role) or role in SCALED_BEFORE:
         return y
     part, t.part = t.part, "adapter"
     factor = op.scale(t, t.parameter(f"{called}.ia3_l", out, FP32))

@@ -28,7 +28,7 @@ def tokens(t: Tape, c: Context) -> Tensor:
     shared = o.split.vocabulary > 1
     rows = "Vt" if shared else "V"
     table = c.table = t.parameter(f"{called}.weight", (rows, narrow), o.width, o.base_trained, "vocabulary")
-    table.tied = m.tie_word_embeddings and table.grad
+    table.tied = m.tie_word_embeddings and m.head == "causal" and table.grad
     used = table
     if kept(c, called):
         used = t.parameter(f"{called}.modules_to_save", table.dims, o.width, True, "vocabulary")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memgui.estimator import operators as op
 from memgui.estimator.mixing import convolution, join
 from memgui.estimator.modules.context import Context
@@ -222,9 +224,7 @@ def encoder_tail(t: Tape, c: Context, x: Tensor) -> Tensor:
 
 def _pooler(t: Tape, c: Context, x: Tensor) -> Tensor:
     """The first token through a linear layer and tanh."""
-    first = _first_token(t, x)
-    y = projection(t, c, first, "pooler", "pooled", ("h",), ("h",), bias=True)
-    return op.pointwise(t, "tanh", y, "pooled", saves="output")
+    return _dense(t, c, x, "tanh")
 
 
 def _first_token(t: Tape, x: Tensor) -> Tensor:
@@ -282,12 +282,36 @@ def image_head(t: Tape, c: Context, x: Tensor) -> Tensor:
 
 
 def sequence_head(t: Tape, c: Context, x: Tensor) -> Tensor:
-    """``…ForSequenceClassification``: the pooled first token through dropout and a linear layer."""
-    y = op.dropout(t, _pooler(t, c, x), c.options.hidden_dropout)
+    """``…ForSequenceClassification``: the first token through what the family puts before a linear layer."""
+    y = op.dropout(t, CLASSIFIERS[c.model.classifier](t, c, x), c.options.hidden_dropout)
     t.loss = True
     classes = c.model.num_labels or PAIR
     logits = projection(t, c, y, "head.classifier", "logits", (classes,), ("h",), bias=True)
     return cross_entropy(t, c, logits, ("b",))
+
+
+def _dense(
+    t: Tape, c: Context, x: Tensor, activation: str, *, drops: bool = False, bias: bool = True
+) -> Tensor:
+    """The first token, dropped out first in some families, through a linear layer and an activation."""
+    first = op.dropout(t, _first_token(t, x), drops and c.options.hidden_dropout)
+    y = projection(t, c, first, "pooler", "pooled", ("h",), ("h",), bias=bias)
+    saves = "output" if activation in ("tanh", "relu") else "input"
+    return op.pointwise(t, activation, y, "pooled", saves=saves)
+
+
+def _normed(t: Tape, c: Context, x: Tensor) -> Tensor:
+    return norm(t, c, _dense(t, c, x, "gelu", bias=False), "head.norm", part="lm_head")
+
+
+CLASSIFIERS: dict[str, Callable[[Tape, Context, Tensor], Tensor]] = {
+    "pooled": _pooler,
+    "dropped": lambda t, c, x: _dense(t, c, x, "tanh", drops=True),
+    "dropped_gelu": lambda t, c, x: _dense(t, c, x, "gelu", drops=True),
+    "relu": lambda t, c, x: _dense(t, c, x, "relu"),
+    "normed": _normed,
+}
+"""What stands before the classifier, by ``classifier``."""
 
 
 def no_head(t: Tape, c: Context, x: Tensor) -> Tensor:

@@ -6,15 +6,17 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.adapters import adapted, kept, low_rank
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.embedding import tokens
+from memgui.estimator.modules.encoders import PAIR, cross_entropy
 from memgui.estimator.modules.fused import linear_cross_entropy
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.ranks import gathered_logits, received
 from memgui.estimator.modules.reach import alibi, masks, reaches
 from memgui.estimator.modules.rotary import positions, tables
-from memgui.estimator.tape import PARAMETER, Tape, Tensor
+from memgui.estimator.tape import NEW, PARAMETER, Tape, Tensor
 
 INT64 = 8
+INT32 = 4
 FP32 = 4
 
 
@@ -133,6 +135,10 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         t.part = "embedding_projection"
         x = projection(t, c, x, "project_out", "narrowed", ("e",), ("h",), cut="")
         t.part = "lm_head"
+    if m.head == "sequence":
+        y = last_token_classes(t, c, x)
+        t.use(before)
+        return y
     called = c.names["head"]
     rows = "V" if o.split.vocabulary == 1 else "Vt"
     if m.tie_word_embeddings and c.table is not None:
@@ -173,6 +179,33 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     y = _loss(t, c, logits)
     t.use(before)
     t.hold(logits)
+    return y
+
+
+def last_token_classes(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """``…ForSequenceClassification`` of decoders: classes of every token, of which each last one counts."""
+    m, o = c.model, c.options
+    classes = m.num_labels or PAIR
+    trained = o.base_trained or (o.training and o.trained == "frozen")
+    w = t.parameter("score.weight", (classes, "h"), o.width, trained)
+    if kept(c, "score"):
+        w = t.parameter("score.modules_to_save", w.dims, o.width, True)
+    t.loss = True
+    logits = op.linear(t, x, w, None, "logits", (*c.rows, classes))
+    counted = t.tensor("tokens that are no padding", c.rows, INT32)
+    t.run("_to_copy", (), (counted,), (), ())
+    places = t.tensor("places of tokens", (c.queries,), INT32)
+    t.run("arange", (), (places,), (), ())
+    product = t.tensor("places of tokens", c.rows, INT32)
+    t.run("mul", (counted, places), (product,), (), ())
+    at = t.tensor("last tokens", ("b",), INT64)
+    t.run("argmax", (product,), (at,), (), ())
+    rows = t.tensor("sequences", ("b",), INT64)
+    t.run("arange", (), (rows,), (), ())
+    pooled = t.tensor("logits", ("b", classes), logits.width, logits.grad)
+    t.record("index", (logits, rows, at), pooled, (rows, at), ((logits, NEW),))
+    y = cross_entropy(t, c, pooled, ("b",))
+    t.use(logits, at, counted, places)
     return y
 
 

@@ -198,6 +198,21 @@ def names(model_type: str) -> dict[str, str]:
     return NAMES.get(model_type, LLAMA) | WRAPPED.get(model_type, {})
 
 
+USUALLY_SCALED = ("attention.k", "attention.v", "attention.qkv", "mlp.down")
+_QUERIES_AND_VALUES = ("attention.q", "attention.v", "attention.qkv", "mlp.down")
+SCALED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("gptj", "gpt_neo", "bart", "phi", "qwen2", "qwen3"), _QUERIES_AND_VALUES),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "llama4_text"), _QUERIES_AND_VALUES),
+    "opt": ("attention.q", "attention.k", "mlp.down"),
+    **dict.fromkeys(
+        ("bert", "roberta", "deberta-v2"), ("attention.k", "attention.v", "attention.o", "mlp.down")
+    ),
+}
+"""Layers that (IA)³ scales where these are not the usual ones.
+
+Source: PEFT 0.21's ``TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING``.
+"""
+
 MEANT: dict[str, str] = {
     LLAMA[role]: role
     for role in (

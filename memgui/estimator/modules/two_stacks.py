@@ -6,6 +6,7 @@ import msgspec
 
 from memgui.estimator import operators as op
 from memgui.estimator.mixing import convolution
+from memgui.estimator.modules.adapters import kept
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.cross import biased_attention, cross_attention
 from memgui.estimator.modules.encoders import cross_entropy, head_weight, hidden_tokens
@@ -258,6 +259,8 @@ def target_tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         x = op.scale(t, x, "scaled")
     assert c.table is not None
     w = c.table if m.tie_word_embeddings else head_weight(t, c, "lm_head.weight", c.table.dims)
+    if kept(c, c.names["head"]):
+        w = t.parameter("lm_head.modules_to_save", w.dims, o.width, True, "vocabulary")
     t.loss = True
     rows: Dims = c.rows if o.training else ("b", 1)
     logits = op.linear(t, x, w, None, "logits", (*rows, "V"))

@@ -6,10 +6,12 @@ from memgui.files.strict_json import shown
 from memgui.importers.config_reader import Config
 from memgui.importers.families.llama import llama
 from memgui.importers.families.parts import (
+    CLASSIFYING,
     activation,
     dimensions,
     dropouts,
     ffn_width,
+    labels,
     mixers,
     stated_layers,
 )
@@ -28,8 +30,27 @@ DISTILLED = {
     "hidden_dropout": "dropout",
 }
 """DistilBERT's own names."""
-CLASSIFIERS = ("BertForSequenceClassification", "AlbertForSequenceClassification")
-"""Classes with a linear layer on the pooled first token."""
+CLASSIFIERS = {
+    "Bert": "pooled",
+    "MegatronBert": "pooled",
+    "Ernie": "pooled",
+    "Albert": "pooled",
+    "RemBert": "pooled",
+    "LayoutLM": "pooled",
+    "Roberta": "dropped",
+    "XLMRoberta": "dropped",
+    "Camembert": "dropped",
+    "XLMRobertaXL": "dropped",
+    "RobertaPreLayerNorm": "dropped",
+    "Data2VecText": "dropped",
+    "Electra": "dropped_gelu",
+    "Deberta": "dropped_gelu",
+    "DebertaV2": "dropped_gelu",
+    "RoFormer": "dropped_gelu",
+    "DistilBert": "relu",
+    "ModernBert": "normed",
+}
+"""What classes for ``…ForSequenceClassification`` do with the first token before a linear layer."""
 DISENTANGLED = {
     "relative_attention": True,
     "share_att_key": True,
@@ -44,9 +65,9 @@ def head(c: Config, usual: str, pooler: bool = False) -> Fields:
     names = c.texts("architectures")
     if any(name.endswith("Model") for name in names):
         return {"head": "base", "pooler": pooler}
-    if any(name in CLASSIFIERS for name in names):
-        classes = c.count_or_none("num_labels") or len(c.within("id2label").stated.value)
-        return {"head": "sequence", "num_labels": classes}
+    found = next((name for name in names if name.endswith(CLASSIFYING)), "").removesuffix(CLASSIFYING)
+    if found in CLASSIFIERS:
+        return {"head": "sequence", "classifier": CLASSIFIERS[found], "num_labels": labels(c)}
     return {"head": usual}
 
 
@@ -220,7 +241,7 @@ def vit(c: Config) -> Fields:
             image=image,
         )
     top = head(c, "image", pooler=True)
-    classes = c.count_or_none("num_labels") or len(c.within("id2label").stated.value)
+    classes = labels(c)
     if not classes and top["head"] == "image":
         classes = IMAGE_CLASSES
         c.assume(

@@ -253,3 +253,12 @@ def shared_experts(number: int, width: int, gate: bool = False) -> Fields:
         "shared_expert_intermediate_size": width,
         **({"shared_expert_gate": True} if gate else {}),
     }
+
+
+CLASSIFYING = "ForSequenceClassification"
+"""How classes of Transformers end that tell sequences apart."""
+
+
+def labels(c: Config) -> int:
+    """How many classes the file says there are; 0 where it does not."""
+    return c.count_or_none("num_labels") or len(c.within("id2label").stated.value)

@@ -387,12 +387,6 @@ ENCODER: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Colour channels of the image."),
         applies=_encoder,
     ),
-    size(
-        "num_labels",
-        QT_TRANSLATE_NOOP("fields", "Classes"),
-        QT_TRANSLATE_NOOP("fields", "Classes that the head tells apart."),
-        applies=_encoder,
-    ),
 )
 
 TWO_STACKS: tuple[Field, ...] = (

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from memgui.spec.fields.field import Choice, Field
-from memgui.spec.fields.rows import choice, flag
+from memgui.spec.fields.rows import choice, flag, size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 
 
 def _linear(scenario: Scenario) -> bool:
     return scenario.model.linear_num_value_heads > 0
+
+
+def _classifies(scenario: Scenario) -> bool:
+    return not scenario.model.is_decoder or scenario.model.head == "sequence"
+
+
+def _encoder_of_classes(scenario: Scenario) -> bool:
+    return not scenario.model.is_decoder and scenario.model.head == "sequence"
 
 
 def _experts(scenario: Scenario) -> bool:
@@ -330,4 +338,24 @@ ROUTING: tuple[Field, ...] = (
     ),
 )
 
-FIELDS: tuple[Field, ...] = (*ATTENTION, *RESIDUAL, *ROUTING)
+CLASSIFYING: tuple[Field, ...] = (
+    size(
+        "num_labels",
+        QT_TRANSLATE_NOOP("fields", "Classes"),
+        QT_TRANSLATE_NOOP("fields", "Classes that the head tells apart."),
+        applies=_classifies,
+    ),
+    choice(
+        "classifier",
+        QT_TRANSLATE_NOOP("fields", "Classifier"),
+        QT_TRANSLATE_NOOP("fields", "What an encoder's head over classes does before its last layer."),
+        Choice("pooled", QT_TRANSLATE_NOOP("fields", "linear, tanh, dropout (BERT)")),
+        Choice("dropped", QT_TRANSLATE_NOOP("fields", "dropout, linear, tanh, dropout (RoBERTa)")),
+        Choice("dropped_gelu", QT_TRANSLATE_NOOP("fields", "dropout, linear, GELU, dropout (DeBERTa)")),
+        Choice("relu", QT_TRANSLATE_NOOP("fields", "linear, ReLU, dropout (DistilBERT)")),
+        Choice("normed", QT_TRANSLATE_NOOP("fields", "linear, GELU, norm, dropout (ModernBERT)")),
+        applies=_encoder_of_classes,
+    ),
+)
+
+FIELDS: tuple[Field, ...] = (*ATTENTION, *RESIDUAL, *ROUTING, *CLASSIFYING)
