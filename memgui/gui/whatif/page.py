@@ -113,6 +113,7 @@ class WhatIfPage(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusProxy(self.chart)
         self._connect()
+        self._title()
         context.jobs.run("charts", _load_charts, lambda _: None)
 
     def _right_column(self) -> QScrollArea:
@@ -198,21 +199,17 @@ class WhatIfPage(QWidget):
 
     def _title(self) -> None:
         numbers = Numbers.of(self._view.view)
-        swept, grid = self._swept, self.heat.grid
-        if swept is not None:
-            left_out = len(swept.points) - len(swept.known)
-            note = (
-                self.tr("{unit}; {count} values cannot be computed").format(
-                    unit=numbers.unit, count=numbers.grouped(left_out)
-                )
-                if left_out
-                else numbers.unit
-            )
-            name = field_text(BY_PATH[swept.plan.path].label)
-            self._sweep_part.set_texts(self.tr("Peak memory · {field}").format(field=name), note)
-        if grid is not None:
-            names = [field_text(BY_PATH[path].label) for path in (grid.x_path, grid.y_path)]
-            self._heat_part.set_texts(" × ".join(names), numbers.unit)
+        swept, grid, plan = self._swept, self.heat.grid, self.what_if.plan
+        path = swept.plan.path if swept is not None else plan.path
+        fields = (grid.x_path, grid.y_path) if grid is not None else (plan.path, plan.against)
+        left_out = len(swept.points) - len(swept.known) if swept is not None else 0
+        note = numbers.unit
+        if left_out:
+            text = self.tr("{unit}; {count} values cannot be computed")
+            note = text.format(unit=numbers.unit, count=numbers.grouped(left_out))
+        name = field_text(BY_PATH[path].label)
+        self._sweep_part.set_texts(self.tr("Peak memory · {field}").format(field=name), note)
+        self._heat_part.set_texts(" × ".join(field_text(BY_PATH[one].label) for one in fields), numbers.unit)
 
     def _redraw(self, _: object = None) -> None:
         self.chart.repaint_all()
