@@ -218,6 +218,8 @@ def another_bert(c: Config) -> Fields:
             "embedding_norm": c.model_type == "roberta-prelayernorm",
             **({"segments_given": True, "sdpa": False, "explicit_mask": True} if megatron else {}),
         }
+    if c.model_type == "xlm-roberta-xl":  # nothing is dropped behind the feed-forward
+        fields["dropouts"] = ("attention", "attention_output", "embedding")
     return fields
 
 
