@@ -24,7 +24,7 @@ class Place(NamedTuple):
     back: bool = False
 
 
-class Spot(NamedTuple):
+class Spot(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Events among which a peak may lie, made when asked for; ``before`` them that is alive beside.
 
     No more than ``most`` together is ever alive at them beyond that.
@@ -39,7 +39,7 @@ class Spot(NamedTuple):
         """The same with more there before."""
         before = Stock(self.before)
         before.include(there)
-        return self._replace(before=before)
+        return Spot(before, self.sort, self.place, self.most)
 
 
 class Outside:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from memgui.estimator.events import Events, Group, Thing
 
 Sorter = Callable[[Thing], str]
@@ -17,26 +19,23 @@ def _each(thing: Thing) -> str:
     raise NotImplementedError("what is in another stock belongs to the components that it says")
 
 
-class Stock:
+class Stock(msgspec.Struct, eq=False, gc=False):
     """Groups of things and other stocks, each so many times, beside what was there ``before``.
 
     What a stock is looked at for does not change any more: who goes on from it makes the next one.
     """
 
-    __slots__ = ("before", "entries")
-
-    def __init__(self, before: Stock | None = None) -> None:
-        self.before = before
-        self.entries: list[tuple[Group | Stock, Sorter, int]] = []
+    before: Stock | None = None
+    entries: tuple[tuple[Group | Stock, Sorter, int], ...] = ()
 
     def add(self, group: Group, sort: Sorter, times: int = 1) -> None:
         """The things of ``group`` come (or go) ``times`` times."""
         if group.things:
-            self.entries.append((group, sort, times))
+            self.entries += ((group, sort, times),)
 
     def include(self, other: Stock, times: int = 1) -> None:
         """All that is in another stock comes (or goes) ``times`` times."""
-        self.entries.append((other, _each, times))
+        self.entries += ((other, _each, times),)
 
     def happen(self, events: Events, sort: Sorter, stop: int | None = None, *, whole: bool = True) -> None:
         """The first ``stop`` events happen (all of them); see :meth:`Events.net`."""

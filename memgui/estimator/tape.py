@@ -151,18 +151,18 @@ class Tape:
         self.recomputed = recomputed
         self.old = False
         self.region = 0
-        self.regions: list[str] = []
+        self.regions: tuple[str, ...] = ()
         self.ops: list[Op] = []
         self.parameters: list[Parameter] = []
-        self.buffers: list[Tensor] = []
-        self.cached: list[Tensor] = []
+        self.buffers: tuple[Tensor, ...] = ()
+        self.cached: tuple[Tensor, ...] = ()
         self.cast_cache: list[Tensor] = []
         self.replaced: list[Tensor] = []
-        self.held: list[Tensor] = []
-        self.handed_out: list[Tensor] = []
-        self.results: list[Tensor] = []
-        self.pinned: list[Tensor] = []
-        self.outside: list[Tensor] = []
+        self.held: tuple[Tensor, ...] = ()
+        self.handed_out: tuple[Tensor, ...] = ()
+        self.results: tuple[Tensor, ...] = ()
+        self.pinned: tuple[Tensor, ...] = ()
+        self.outside: tuple[Tensor, ...] = ()
         self.referred: tuple[Tensor, ...] = ()
         self.passing = False
         self.forgets = 0
@@ -251,7 +251,7 @@ class Tape:
 
     def buffer(self, name: str, dims: Dims, width: int) -> None:
         """A tensor that lies beside the weights and is not trained."""
-        self.buffers.append(self.tensor(name, dims, width, origin=AMBIENT))
+        self.buffers += (self.tensor(name, dims, width, origin=AMBIENT),)
 
     def input(self, dims: Dims, width: int, grad: bool) -> Tensor:
         """The block's input, made and counted by the block before."""
@@ -287,21 +287,21 @@ class Tape:
 
     def hold(self, *tensors: Tensor) -> None:
         """Python refers to ``tensors`` until the layer returns (a result that is not used)."""
-        self.held.extend(tensor.root for tensor in tensors)
+        self.held += tuple([tensor.root for tensor in tensors])
 
     def hand_out(self, *tensors: Tensor) -> None:
         """``tensors`` are handed to the blocks that follow (and so kept by checkpoints)."""
         self.hold(*tensors)
-        self.handed_out.extend(tensor.root for tensor in tensors)
+        self.handed_out += tuple([tensor.root for tensor in tensors])
 
     def return_(self, tensor: Tensor) -> None:
         """``tensor`` is handed out, and part of what the model returns."""
         self.hand_out(tensor)
-        self.results.append(tensor.root)
+        self.results += (tensor.root,)
 
     def pin(self, *tensors: Tensor) -> None:
         """The graph itself refers to ``tensors`` (as attributes of a node): until the loss dies."""
-        self.pinned.extend(tensor.root for tensor in tensors)
+        self.pinned += tuple([tensor.root for tensor in tensors])
 
     def forget(self) -> None:
         """The module lets go here of what it refers to since it ran last (see :meth:`refer`)."""
@@ -326,12 +326,12 @@ class Tape:
     def hold_outside(self, *tensors: Tensor) -> None:
         """Who calls the model refers to ``tensors`` until it has returned, the loss with it."""
         self.hold(*tensors)
-        self.outside.extend(tensor.root for tensor in tensors)
+        self.outside += tuple([tensor.root for tensor in tensors])
 
     def cache(self, tensor: Tensor) -> None:
         """``tensor`` stays in the cache after the layer."""
         tensor.cached = True
-        self.cached.append(tensor)
+        self.cached += (tensor,)
 
     def cached_before(self, name: str, dims: Dims, width: int, *, stays: bool = False) -> Tensor:
         """What the cache holds when the layer begins; it dies after its last use, or with the pass."""
@@ -415,7 +415,7 @@ class _Within:
         self._name = name
 
     def __enter__(self) -> None:
-        self._tape.regions.append(self._name)
+        self._tape.regions += (self._name,)
         self._tape.region = len(self._tape.regions)
 
     def __exit__(self, *_: object) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 
 from memgui.estimator.events import Group, Pairs
+from memgui.estimator.inside import role_of
 from memgui.estimator.outcome import Outcome
 from memgui.estimator.points import Outside, Place, Spot
 from memgui.estimator.program import Kind, Program, Stack, Stretch
@@ -140,7 +141,7 @@ class UnitWalk(Walk):
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
             rel.add(outcome.waiting if self.units.wait else outcome.left, sort)
             rel.add(outcome.taken, sort, -1)
-        rel.add(self.back_of(kind, roles, first)().finish, self.sort_back(first))
+        rel.add(self.back(first, role_of(kind, roles, first), kind).finish, self.sort_back(first))
         return Spot(rel, unit.sort, partial(Place, unit.reducing), (unit.reduced.pairs,))
 
     def stem_back(self, stack: Stack, live: Stock) -> tuple[Stock, Outside]:
