@@ -188,7 +188,18 @@ def test_every_letter_of_its_formulas_is_explained(scenario: Scenario) -> None:
     used = {name for line in made.breakdown for name in re.findall(r"[A-Za-z_]\w*", line.formula)}
     assert used
     assert used <= explained
-    assert f"L = {scenario.model.num_hidden_layers}: layers" in symbols
+    layers = f"L = {scenario.model.num_hidden_layers}: layers"
+    assert any(one.startswith(layers) for one in symbols)
+
+
+def test_a_letter_that_stands_for_several_says_where() -> None:
+    entry = next(one for one in Catalog().models if one.name.endswith("DeepSeek-V3"))
+    made = page(estimate(replace(SERVING, "model", entry.model)), English())
+    (symbols,) = (listed.sentences for listed in made.lists if listed.title == "Symbols")
+    layers = [one for one in symbols if one.startswith("L = ")]
+    assert len(layers) > 1
+    assert all(one.endswith(")") for one in layers)
+    assert any("Feed-forward" in one for one in layers)
 
 
 def test_without_assumptions_that_is_said() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from memgui.estimator.result import Estimate, Node
+from memgui.estimator.result import Estimate, Node, Symbol
 from memgui.planning.measured.beside import beside
 from memgui.planning.measured.records import COUNTERS, Measurement
 from memgui.planning.report.verdict import device_text, verdict_line
@@ -267,13 +267,24 @@ def _leaves(estimate: Estimate) -> Iterator[Node]:
 
 
 def _symbols(estimate: Estimate, words: Words) -> Iterator[str]:
-    """What the letters of the formulas on the page stand for."""
+    """What the letters of the formulas on the page stand for; one that stands for several says where."""
+    found: dict[str, dict[Symbol, list[str]]] = {}
     for part in _leaves(estimate):
         if _formula(part):
             for name, symbol in part.derivation.symbols.items():
-                yield words.translate(
-                    "report", QT_TRANSLATE_NOOP("report", "{symbol} = {value}: {name}")
-                ).format(symbol=name, value=words.count(symbol.value), name=symbol_label(symbol, words))
+                where = found.setdefault(name, {}).setdefault(symbol, [])
+                where.append(words.translate("estimator", part.label))
+    for name, meanings in found.items():
+        for symbol, where in meanings.items():
+            text = QT_TRANSLATE_NOOP("report", "{symbol} = {value}: {name}")
+            if len(meanings) > 1:
+                text = QT_TRANSLATE_NOOP("report", "{symbol} = {value}: {name} ({where})")
+            yield words.translate("report", text).format(
+                symbol=name,
+                value=words.count(symbol.value),
+                name=symbol_label(symbol, words),
+                where=", ".join(dict.fromkeys(where)),
+            )
 
 
 def _sources(estimate: Estimate, words: Words) -> Iterator[str]:
