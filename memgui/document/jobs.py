@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +14,9 @@ from PySide6.QtCore import QObject, Qt, QThreadPool, QTimer, Signal
 SLICE_S = 0.001
 """A job works this long before it lets the thread of the windows have its turn."""
 PAUSE_S = 0.00005
-"""Long enough for a waiting thread to take over; Python would let it wait for 5 ms."""
+"""Long enough for a waiting thread to take over."""
+SWITCH_S = 0.0005
+"""So long the windows wait for a job in the middle of a slice, each time they ask; Python's own is 5 ms."""
 HOLD_MS = 40
 """How long jobs stand still for the windows: two frames, in which an edit is computed and painted."""
 
@@ -65,6 +68,7 @@ class Jobs(QObject):
     def __init__(self, parent: QObject | None = None, threads: int = 1) -> None:
         """One thread by default: jobs are Python and would only take turns."""
         super().__init__(parent)
+        sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
         self._pool = QThreadPool(self)
         self._pool.setMaxThreadCount(threads)
         self._asked = QThreadPool(self)

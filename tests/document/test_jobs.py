@@ -1,3 +1,4 @@
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from PySide6.QtCore import QThread
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from memgui.document.jobs import HOLD_MS, Job, Jobs
+from memgui.document.jobs import HOLD_MS, SWITCH_S, Job, Jobs
 
 
 @pytest.fixture
@@ -35,6 +36,10 @@ def test_the_answer_comes_in_the_thread_of_the_windows(jobs: Jobs, qtbot: QtBot)
     qtbot.waitUntil(lambda: answers == [7])
     assert threads[0] != threading.get_ident() == threads[1]
     assert not jobs.is_running("sum")
+
+
+def test_a_job_amid_its_work_holds_the_windows_for_a_moment_only(jobs: Jobs) -> None:
+    assert sys.getswitchinterval() <= SWITCH_S < 0.001
 
 
 def test_the_newest_of_a_kind_wins(jobs: Jobs, qtbot: QtBot) -> None:
