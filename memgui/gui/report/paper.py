@@ -128,12 +128,22 @@ class _Sheet:
         if page.measured:
             top = put("".join(_measured(page)), 0, width, top) + GAP
         top = put(f"<h2>{escape(page.inputs_title)}</h2>", 0, width, top)
-        top = _columns([_section(one) for one in page.inputs], 3, width, top, put) + GAP / 2
+        inputs = [_section(one) for one in _shared_out(page.inputs, 3)]
+        top = _columns(inputs, 3, width, top, put) + GAP / 2
         lists = [_listed(one.title, one.sentences) for one in page.lists]
         top = _columns(lists, 2, width, top, put)
         if page.made:
             top = put(f'<p class="quiet">{escape(page.made)}</p>', 0, width, top + GAP / 2)
         return top
+
+
+def _shared_out(sections: Sequence[Section], count: int) -> Iterator[Section]:
+    """A section longer than its share of ``count`` columns goes on in another, under its title again."""
+    rows = sum(len(one.facts) + 2 for one in sections)
+    most = max(8, -(-rows // count))
+    for one in sections:
+        for at in range(0, len(one.facts), most):
+            yield Section(one.title, one.facts[at : at + most])
 
 
 def _columns(bodies: Sequence[str], count: int, width: float, top: float, put: Put) -> float:
