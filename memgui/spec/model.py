@@ -79,6 +79,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     head_transform: bool = True
     classifier: str = "pooled"
     head_transform_bias: bool = False
+    causal_head_transform: bool = False
     embedding_size: int | None = None
     embedding_norm: bool = False
     embedding_scaling: str = "none"
@@ -177,6 +178,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     linear_conv_kernel_dim: int = 0
     linear_chunk_size: int = 0
     linear_fused: bool = False
+    linear_separate: bool = False
+    linear_doubled: bool = False
     lru_width: int = 0
     conv1d_width: int = 0
 

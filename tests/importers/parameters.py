@@ -244,5 +244,6 @@ def _head(m: ModelSpec, parts: Parts) -> None:
         parts["lm_head"] += (h + 1) * m.num_labels
     elif m.head != "base":
         parts["lm_head"] += own + m.vocab_size * m.lm_head_bias
+        parts["lm_head"] += (h * h + _norm(m, h)) * m.causal_head_transform
     if m.pooler:
         parts["lm_head"] += h * h + h

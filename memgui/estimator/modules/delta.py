@@ -21,6 +21,8 @@ STEPS: Dims = ("b", "gv", "cc", "Q")
 
 def gated_delta_net(t: Tape, c: Context, x: Tensor) -> Tensor:
     """Project in, short convolution, delta rule, norm, gate, project out."""
+    if c.model.linear_separate:
+        return _one_by_one(t, c, x)
     o = c.options
     t.part = "mixer"
     read = without_padding(t, c, x)
@@ -38,6 +40,34 @@ def gated_delta_net(t: Tape, c: Context, x: Tensor) -> Tensor:
     y = _gated_norm(t, c, y if y.width < FP32 or o.decode else op.clone(t, y), gate)
     out = projection(t, c, y, "delta.out", "output", ("h",), ("gv", "cv"), cut="row")
     t.use(gate, x, *projected)
+    return out
+
+
+def _one_by_one(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """OLMo Hybrid: queries, keys and values are joined for the convolution; the gate comes last."""
+    o = c.options
+    t.part = "mixer"
+    read = without_padding(t, c, x)
+    keys: Dims = (*c.rows, "gk", "ck")
+    values: Dims = (*c.rows, "gv", "cv")
+    each = [projection(t, c, read, f"delta.{name}", name, ("gk", "ck"), ("h",)) for name in ("q", "k")]
+    each.append(projection(t, c, read, "delta.v", "v", ("gv", "cv"), ("h",)))
+    mixed = t.tensor("q, k, v", (*c.rows, "gc"), each[0].width, any(one.grad for one in each))
+    t.record("cat", tuple(each), mixed, (), tuple((one, ALIAS) for one in each if one.grad))
+    if o.cache:
+        mixed = convolution_state(t, c, mixed, "gc", "K")
+    mixed = short_convolution(t, c, mixed, "gc", bias=False)
+    q, k, v = op.split(t, mixed, ("q", "k", "v"), (keys, keys, values))
+    strength = projection(t, c, read, "delta.b", "strength", ("gv",), ("h",))
+    beta = op.pointwise(t, "sigmoid", strength, "beta", saves="output")
+    if c.model.linear_doubled:
+        beta = op.scale(t, beta)
+    decay = _decay(t, c, projection(t, c, read, "delta.a", "step", ("gv",), ("h",)))
+    y = (_token if o.decode else _chunks)(t, c, q, k, v, beta, decay)
+    gate = projection(t, c, read, "delta.z", "gate", ("gv", "cv"), ("h",))
+    y = _gated_norm(t, c, y if y.width < FP32 or o.decode else op.clone(t, y), gate)
+    out = projection(t, c, y, "delta.out", "output", ("h",), ("gv", "cv"), cut="row")
+    t.use(mixed, beta, decay, gate, x)
     return out
 
 
@@ -67,7 +97,8 @@ def _fused(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, ...]:
 def _decay(t: Tape, c: Context, step: Tensor) -> Tensor:
     """The logarithm of what is left of the state after each token."""
     o = c.options
-    logs = t.parameter("A_log", ("gv",), o.width, o.base_trained)
+    width = FP32 if c.model.linear_separate else o.width  # OLMo Hybrid makes it in fp32
+    logs = t.parameter("A_log", ("gv",), width, o.base_trained)
     rate = op.scale(t, exponential(t, op.cast(t, logs, FP32), "rate"), "rate", "neg")
     bias = t.parameter("dt_bias", ("gv",), o.width, o.base_trained)
     raw = op.add_broadcast(t, op.cast(t, step, FP32), bias, "step")

@@ -8,6 +8,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.embedding import tokens
 from memgui.estimator.modules.encoders import PAIR, cross_entropy
 from memgui.estimator.modules.fused import linear_cross_entropy
+from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.ranks import gathered_logits, received
@@ -135,6 +136,9 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         t.part = "embedding_projection"
         x = projection(t, c, x, "project_out", "narrowed", ("e",), ("h",), cut="")
         t.part = "lm_head"
+    tokens = c.queries if o.training or o.whole_logits or m.head == "sequence" else 1
+    if m.causal_head_transform:
+        x = _transformed(t, c, x, tokens)
     if m.head == "sequence":
         y = last_token_classes(t, c, x)
         t.use(before)
@@ -149,7 +153,6 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         w = t.parameter("lm_head.weight", (rows, narrow), o.width, trained, "vocabulary")
     if kept(c, called):
         w = t.parameter("lm_head.modules_to_save", w.dims, o.width, True, "vocabulary")
-    tokens = c.queries if o.training or o.whole_logits else 1
     shift = None
     if m.lm_head_bias:
         shift = t.parameter("lm_head.bias", (rows,), o.width, w.grad, "vocabulary")
@@ -207,6 +210,14 @@ def last_token_classes(t: Tape, c: Context, x: Tensor) -> Tensor:
     y = cross_entropy(t, c, pooled, ("b",))
     t.use(logits, at, counted, places)
     return y
+
+
+def _transformed(t: Tape, c: Context, x: Tensor, tokens: int | str) -> Tensor:
+    """A linear layer, an activation and a norm before the table, of the tokens whose logits are wanted."""
+    o = c.options
+    w = t.parameter("head.dense.weight", ("h", "h"), o.width, o.base_trained)
+    y = op.linear(t, x, w, None, "transformed", ("b", tokens, "h"))
+    return norm(t, c, ACTIVATIONS[c.model.hidden_act](t, y), "head.norm", part="lm_head")
 
 
 def _shifted(t: Tape, c: Context) -> tuple[Tensor, Tensor]:

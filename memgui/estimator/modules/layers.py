@@ -201,12 +201,15 @@ class LayerPlan(NamedTuple):
 # -- how a block joins the residual stream ---------------------------------------------------------
 
 
-def residual(module: Module, before: str, after: str) -> Writer:
-    """``x`` and a module's output, with norms called ``before`` and ``after`` where the model has them."""
+def residual(module: Module, before: str, after: str, placement: str = "") -> Writer:
+    """``x`` and a module's output, with norms called ``before`` and ``after`` where the model has them.
+
+    They stand as the model's do if no ``placement`` is given.
+    """
 
     def write(t: Tape, c: Context, x: Tensor) -> Tensor:
         inner = module if c.options.split.tensor == 1 else shared_out(module)
-        return PLACEMENTS[c.model.norm_placement](t, c, x, inner, before, after)
+        return PLACEMENTS[placement or c.model.norm_placement](t, c, x, inner, before, after)
 
     return write
 
@@ -275,6 +278,7 @@ PLACEMENTS: dict[str, Callable[[Tape, Context, Tensor, Module, str, str], Tensor
     "pre": _pre,
     "post": _post,
     "post_branch": _post_branch,
+    "post_branch_attention": _post_branch,
     "normed": _normed,
     "sandwich": _sandwich,
 }
@@ -374,6 +378,7 @@ def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     together = model.parallel_block != "none"
     plain = "sparse" if model.num_experts else "dense"
     own = model.layer_variants or model.hidden_size_per_layer_input
+    own = own or model.norm_placement == "post_branch_attention"
     plainly = not (own or model.layer_scalar or model.bottleneck_size)
     if len(mixers) <= 1 and len(feeds) <= 1 and model.first_norm and plainly:
         only = plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, plain), together)

@@ -8,7 +8,7 @@ from itertools import cycle, groupby, islice
 from memgui.estimator import operators as op
 from memgui.estimator.modules import gemma3n, gemma4, mobilebert
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, LayerPlan, Writer
+from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, LayerPlan, Writer, residual
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.model import ModelSpec
 from memgui.spec.variants import varied
@@ -49,12 +49,23 @@ def _with_own(model: ModelSpec, layer: LayerPlan) -> LayerPlan:
         width = own.intermediate_size
         first = next(one for one in model.layer_types if varied(model, one).intermediate_size == width)
         blocks = tuple((f"{key}.{first}" if key in FEED_FORWARDS else key, write) for key, write in blocks)
+    if model.norm_placement == "post_branch_attention" and mixer == "gated_delta_net":
+        (_, _), (feed, _) = blocks
+        blocks = ((mixer, _normed_before(mixer)), (f"{feed}.{mixer}", _normed_before(feed)))
     if model.hidden_size_per_layer_input:
         blocks = (*blocks, ("embedding of its own", gemma4.own_embedding))
     if model.layer_scalar:
         name, last = blocks[-1]
         blocks = (*blocks[:-1], (name, _scaled(last)))
     return layer._replace(blocks=blocks, variant=mixer if own != model else "")
+
+
+@cache
+def _normed_before(kind: str) -> Writer:
+    """OLMo Hybrid: half of a layer without attention has its norm before it."""
+    if kind in MIXERS:
+        return residual(MIXERS[kind][1], "input_layernorm", "", "pre")
+    return residual(FEED_FORWARDS[kind][1], "post_attention_layernorm", "", "pre")
 
 
 @cache

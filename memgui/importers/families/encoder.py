@@ -226,6 +226,23 @@ def modernbert(c: Config) -> Fields:
     }
 
 
+@family("modernbert-decoder")
+def modernbert_decoder(c: Config) -> Fields:
+    """ModernBERT that predicts the next token: projections of their own, and a layer before the table."""
+    window = c.count("local_attention", default=128)
+    return {
+        **modernbert(c),
+        "head": "causal",
+        "is_decoder": True,
+        "sliding_window": max(window // 2, 1),
+        "fused_qkv": False,
+        "branch_held": "output",
+        "loss_in_fp32": False,
+        "causal_head_transform": True,
+        "rotary_per_sequence": True,
+    }
+
+
 @family("vit")
 def vit(c: Config) -> Fields:
     """Patches of an image as tokens, norms before each half, a head over classes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memgui.importers.config_reader import Config
 from memgui.importers.families.experts import cast_back, sparse_by_step
-from memgui.importers.families.llama import llama
+from memgui.importers.families.llama import llama, olmo2
 from memgui.importers.families.parts import (
     ATTENTION,
     every,
@@ -220,6 +220,34 @@ def qwen3_5_moe(c: Config) -> Fields:
     shared = shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True)
     delta = {**_delta_net(c, fields), "rotary_per_sequence": True}
     return {**fields, **experts(c), **shared, **delta}
+
+
+@family("olmo_hybrid")
+def olmo_hybrid(c: Config) -> Fields:
+    """OLMo 3's attention in one of four layers, delta nets with a norm before each half in the others."""
+    fields = olmo2(c)
+    layers, hidden = fields["num_hidden_layers"], fields["hidden_size"]
+    heads = fields["num_attention_heads"]
+    read = c.count_or_none("linear_num_key_heads") or heads
+    width = c.count_or_none("linear_key_head_dim") or hidden * 3 // 4 // max(read, 1)
+    computed = ["full_attention" if last else "gated_delta_net" for last in every(4, layers)]
+    if layers and "full_attention" not in computed:
+        computed[-1] = "full_attention"
+    rotated = c.within("rope_parameters").stated.value.get("rope_theta") is not None
+    return {
+        **fields,
+        **mixers(stated_layers(c, "layer_types", layers, kinds=DELTA) or computed),
+        "position_embedding": "rope" if rotated else "none",
+        "norm_placement": "post_branch_attention",
+        "linear_num_key_heads": read,
+        "linear_num_value_heads": c.count_or_none("linear_num_value_heads") or heads,
+        "linear_key_head_dim": width,
+        "linear_value_head_dim": c.count_or_none("linear_value_head_dim") or 2 * width,
+        "linear_conv_kernel_dim": c.count_or_none("linear_conv_kernel_dim") or 4,
+        "linear_chunk_size": DELTA_CHUNK,
+        "linear_separate": True,
+        "linear_doubled": c.flag("linear_allow_neg_eigval", default=True),
+    }
 
 
 @family("recurrent_gemma")

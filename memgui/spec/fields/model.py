@@ -140,6 +140,10 @@ FIELDS: tuple[Field, ...] = (
         Choice("pre", QT_TRANSLATE_NOOP("fields", "before each")),
         Choice("post", QT_TRANSLATE_NOOP("fields", "after each sum")),
         Choice("post_branch", QT_TRANSLATE_NOOP("fields", "after each, before the sum")),
+        Choice(
+            "post_branch_attention",
+            QT_TRANSLATE_NOOP("fields", "before each; after each where a layer attends (OLMo Hybrid)"),
+        ),
         Choice("normed", QT_TRANSLATE_NOOP("fields", "before, and on the residual stream (MiniMax)")),
         Choice("sandwich", QT_TRANSLATE_NOOP("fields", "before and after each")),
     ),

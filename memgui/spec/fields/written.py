@@ -70,6 +70,18 @@ ATTENTION: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Queries, keys, values and gate of linear attention are one projection."),
         applies=_linear,
     ),
+    flag(
+        "linear_separate",
+        QT_TRANSLATE_NOOP("fields", "Linear projections separate"),
+        QT_TRANSLATE_NOOP("fields", "Queries, keys and values of linear attention are one projection each."),
+        applies=_linear,
+    ),
+    flag(
+        "linear_doubled",
+        QT_TRANSLATE_NOOP("fields", "Linear updates doubled"),
+        QT_TRANSLATE_NOOP("fields", "The share of a state that a token rewrites is doubled."),
+        applies=_linear,
+    ),
     choice(
         "fused_qkv_split",
         QT_TRANSLATE_NOOP("fields", "Fused QKV taken apart"),
@@ -173,6 +185,11 @@ RESIDUAL: tuple[Field, ...] = (
         "head_bias_added",
         QT_TRANSLATE_NOOP("fields", "Head bias apart"),
         QT_TRANSLATE_NOOP("fields", "The bias of a masked head is added in a step of its own."),
+    ),
+    flag(
+        "causal_head_transform",
+        QT_TRANSLATE_NOOP("fields", "Causal head transform"),
+        QT_TRANSLATE_NOOP("fields", "The head that predicts the next token has a layer, too."),
     ),
     choice(
         "embedding_scaling",
