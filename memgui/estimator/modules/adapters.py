@@ -90,6 +90,8 @@ def _low_rank(
             return total
     else:
         inner = op.linear(t, dropped, down, None, "adapter, inner", (*rows, "r"))
+        if dropped is not own:
+            t.use(dropped)
         outer = op.linear(t, inner, up, None, "adapter, outer", dims)
         if o.base == "awq" and casts:
             outer = op.cast(t, outer, base.width)
@@ -97,12 +99,12 @@ def _low_rank(
         if packed and casts:
             outer = op.cast(t, outer, base.width)
         total = op.add(t, base, outer, name)
-        t.use(dropped)
         if packed or not casts:
+            t.use(own)
             t.part = part
             return total
     result = op.cast(t, total, base.width)
-    t.use(total)
+    t.use(total, own)
     t.part = part
     return result
 

@@ -177,6 +177,7 @@ def _fused(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if m.fused_qkv_split == "slices":
         return op.piece(t, qkv, "q", q), op.piece(t, qkv, "k", k), op.piece(t, qkv, "v", v)
     queries = op.piece(t, qkv, "q", q)
+    c.named.append(qkv)
     keys, values = _chosen(t, qkv, "k", k), _chosen(t, qkv, "v", v)
     if m.cached_key_value_heads is not None:  # Falcon's new decoder: one head for each query head
         queries = op.clone(t, queries)  # flattened

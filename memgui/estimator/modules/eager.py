@@ -35,6 +35,8 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
         probabilities = op.softmax(t, weights, FP32 if m.softmax_in_fp32 else 0)
     if m.softmax_in_fp32:
         probabilities = op.cast(t, probabilities, q.width)
+    elif m.score_scaling == "in_place":  # Falcon's name for its scores is that of its probabilities
+        t.use(scores)
     elif m.is_decoder and not m.num_encoder_layers:  # encoders and their decoders leave it to autocast
         probabilities = op.cast(t, probabilities, v.width)
     t.use(weights)
