@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 from memgui.estimator.result import Moment
 from memgui.gui.palette import DISPLAY_ORDER
@@ -49,6 +50,11 @@ class Across:
     """Moments from left to right, each in a column of its own; ``edges`` has one more entry than moments."""
 
     edges: tuple[float, ...]
+    middles: tuple[float, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        middles = tuple([(left + right) / 2 for left, right in pairwise(self.edges)])
+        object.__setattr__(self, "middles", middles)
 
     @property
     def left(self) -> float:
@@ -62,7 +68,7 @@ class Across:
 
     def x(self, index: int) -> float:
         """The middle of a moment's column."""
-        return (self.edges[index] + self.edges[index + 1]) / 2
+        return self.middles[index]
 
     def at(self, x: float) -> int:
         """The moment under ``x``; the nearest one where it is outside."""
@@ -124,27 +130,27 @@ def stacked(timeline: Sequence[Moment]) -> list[Layer]:
 
 def kinks(layers: Sequence[Layer], timeline: Sequence[Moment]) -> list[int]:
     """The moments at which any edge bends: between them all areas are straight, and nothing need be drawn."""
-    count = len(timeline)
+    inside = [".layer." in moment.key for moment in timeline]
+    edges = [layer.upper for layer in layers]
     kept = []
-    for index in range(count):
-        inside = 0 < index < count - 1 and all(
-            ".layer." in timeline[near].key for near in (index - 1, index, index + 1)
-        )
-        if not inside or any(
-            layer.upper[index - 1] + layer.upper[index + 1] != 2 * layer.upper[index] for layer in layers
-        ):
+    for index, here in enumerate(inside):
+        before, after = index - 1, index + 1
+        if not (here and before >= 0 and inside[before] and after < len(inside) and inside[after]):
             kept.append(index)
+            continue
+        for edge in edges:
+            if edge[before] + edge[after] != 2 * edge[index]:
+                kept.append(index)
+                break
     return kept
 
 
-def outline(layer: Layer, axis: Axis, across: Across, kept: Sequence[int]) -> tuple[Points, Points]:
-    """Upper edge from left to right and lower edge from right to left, out to the columns' sides."""
-    edges = []
+def outline(sizes: Sequence[int], axis: Axis, across: Across, kept: Sequence[int]) -> Points:
+    """An edge from left to right, out to the columns' sides."""
     scale = (axis.bottom - axis.top) / axis.end
-    for sizes in (layer.upper, layer.lower):
-        edge = [(across.x(index), axis.bottom - scale * sizes[index]) for index in kept]
-        edges.append([(across.left, edge[0][1]), *edge, (across.right, edge[-1][1])])
-    return edges[0], edges[1][::-1]
+    middles, bottom = across.middles, axis.bottom
+    edge = [(middles[index], bottom - scale * sizes[index]) for index in kept]
+    return [(across.left, edge[0][1]), *edge, (across.right, edge[-1][1])]
 
 
 def name_place(
@@ -156,9 +162,14 @@ def name_place(
     """
     count = len(layer.upper)
     thickness = [upper - lower for lower, upper in zip(layer.lower, layer.upper, strict=True)]
+    needed = height * axis.end / (axis.bottom - axis.top) * (1 - 1e-9)
+    if max(thickness) < needed:
+        return None
     places = [index for index in range(0, count, max(1, count // 48)) if thickness[index] > 0]
     places.sort(key=lambda index: (-thickness[index], abs(index - count / 2)))
     for index in places[:24]:
+        if thickness[index] < needed:  # nor are those after it
+            return None
         x = across.x(index)
         if x - width / 2 < across.left or x + width / 2 > across.right:
             continue

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen, QPolygonF
 
 from memgui.estimator.result import Estimate
+from memgui.gui.metrics import MIDDLE, RIGHT
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import hatch_brush
@@ -101,13 +103,14 @@ class Artist:
         painter, look, drawing = self.painter, self.look, self.drawing
         numbers = self.numbers
         axis, across = drawing.axis, drawing.across
-        painter.setFont(look.font(Role.CAPTION))
+        small = look.metrics(Role.CAPTION)
         for size in axis.grid():
             y = round(axis.y(size))
             painter.fillRect(QRectF(across.left, y, across.right - across.left, 1), look.colours.hairline)
             painter.setPen(look.colours.tertiary)
             text = grid_text(size, axis, numbers)
-            painter.drawText(QRectF(0, y - look.px(8), across.left - look.px(6), look.px(16)), _RIGHT, text)
+            room = QRectF(0, y - look.px(8), across.left - look.px(6), look.px(16))
+            small.write(painter, room, text, RIGHT)
 
     def areas(self) -> list[QRectF]:
         """Areas, their edges and names; the names' places are returned."""
@@ -117,10 +120,11 @@ class Artist:
         names = look.metrics(Role.SMALL, 600)
         line = drawing.axis.y(estimate.verdict.capacity_bytes)
         written = []
+        upper = self.edge(drawing.layers[0].lower)
         for layer in drawing.layers:
             paint = colours.component(layer.key)
-            upper, lower = geometry.outline(layer, drawing.axis, drawing.across, drawing.kinks)
-            area = QPolygonF([QPointF(x, y) for x, y in (*upper, *lower)])
+            lower, upper = upper, self.edge(layer.upper)
+            area = QPolygonF([*upper, *reversed(lower)])
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(paint.fill)
             painter.drawPolygon(area)
@@ -129,7 +133,7 @@ class Artist:
                 painter.drawPolygon(area)
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(paint.edge, 1))
-            painter.drawPolyline(QPolygonF([QPointF(x, y) for x, y in upper]))
+            painter.drawPolyline(QPolygonF(upper))
             if layer.key in pointed:
                 painter.setPen(QPen(colours.text, 2))
                 painter.drawPolygon(area)
@@ -142,15 +146,18 @@ class Artist:
             )
             if at is not None:
                 written.append((QRectF(at[0] - wide / 2, at[1] - high / 2, wide, high), name, paint.ink))
-        top = drawing.layers[-1]
-        upper, _ = geometry.outline(top, drawing.axis, drawing.across, drawing.kinks)
         painter.setPen(QPen(colours.text, 1.5))
-        painter.drawPolyline(QPolygonF([QPointF(x, y) for x, y in upper]))
-        painter.setFont(look.font(Role.SMALL, 600))
+        painter.drawPolyline(QPolygonF(upper))
         for rect, name, ink in written:
             painter.setPen(ink)
-            painter.drawText(rect, _CENTRE, name)
+            names.write(painter, rect, name, MIDDLE)
         return [rect for rect, _, _ in written]
+
+    def edge(self, sizes: Sequence[int]) -> list[QPointF]:
+        """The upper edge of one area, which is the lower one of the next."""
+        drawing = self.drawing
+        points = geometry.outline(sizes, drawing.axis, drawing.across, drawing.kinks)
+        return [QPointF(x, y) for x, y in points]
 
     def spans(self) -> None:
         """Names of phases, and brackets under micro batches and steps."""
@@ -168,7 +175,6 @@ class Artist:
                 continue
             weight = 600 if strong else 400
             metrics = look.metrics(Role.CAPTION, weight)
-            painter.setFont(look.font(Role.CAPTION, weight))
             for span in spans:
                 left, right = across.edges[span.first], across.edges[span.last + 1]
                 if strong and right - left > look.px(8):
@@ -181,7 +187,7 @@ class Artist:
                 room = right - left - look.px(4)
                 if metrics.horizontalAdvance(text) <= room:
                     painter.setPen(colours.text if strong else colours.secondary)
-                    painter.drawText(QRectF(left, row, right - left, look.px(18)), _CENTRE, text)
+                    metrics.write(painter, QRectF(left, row, right - left, look.px(18)), text, MIDDLE)
             row += look.px(18)
         for span in drawing.spans.steps[1:]:
             x = round(across.edges[span.first]) + 0.5

@@ -10,7 +10,7 @@ from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
 from memgui.gui.legend.rows import paint_swatch
-from memgui.gui.metrics import broken
+from memgui.gui.metrics import RIGHT
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import DISPLAY_ORDER
@@ -20,8 +20,6 @@ from memgui.gui.why.qt_words import QtWords
 from memgui.planning.moments import why_here
 
 ROW = 24
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class MomentPanel(QWidget):
@@ -73,7 +71,7 @@ class MomentPanel(QWidget):
         words = QtWords(Numbers.of(self._view.view))
         lines: list[str] = []
         for said in why_here(self._estimate, self._index):
-            lines += broken(said.text(words), look.font(Role.SMALL), width)
+            lines += look.metrics(Role.SMALL).broken(said.text(words), width)
         return lines
 
     def _where(self, look: Look) -> list[str]:
@@ -81,7 +79,7 @@ class MomentPanel(QWidget):
         if self._estimate is None or not self.rows():
             return []
         name = message_text(self._estimate.timeline[self._index].label)
-        return broken(name, look.font(Role.SMALL), float(look.px(212)))
+        return look.metrics(Role.SMALL).broken(name, float(look.px(212)))
 
     def _head(self, look: Look) -> int:
         lines = max(1, len(self._where(look)))
@@ -124,14 +122,13 @@ class MomentPanel(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         moment = estimate.timeline[self._index]
         width = float(self.width())
+        body, bold, small = look.metrics(), look.metrics(Role.BODY, 600), look.metrics(Role.SMALL)
         painter.setPen(colours.text)
-        painter.setFont(look.font(Role.BODY, 600))
-        painter.drawText(QRectF(0, 0, width, look.px(22)), _LEFT, self.title())
+        bold.write(painter, QRectF(0, 0, width, look.px(22)), self.title())
         painter.setPen(colours.secondary)
-        painter.setFont(look.font(Role.SMALL))
-        step = look.metrics(Role.SMALL).height() + 2
+        step = small.height() + 2
         for at, line in enumerate(self._where(look)):
-            painter.drawText(QRectF(0, look.px(24) + at * step, width + 2, step), _LEFT, line)
+            small.write(painter, QRectF(0, look.px(24) + at * step, width + 2, step), line)
         head = self._head(look)
         high = look.px(ROW)
         pointed = {path[0] for path in (self._selection.component, self._selection.hover) if path}
@@ -144,16 +141,14 @@ class MomentPanel(QWidget):
                 )
                 painter.drawRoundedRect(rect.adjusted(-4, 0, 4, 0), look.px(4), look.px(4))
             paint_swatch(painter, look, 0, rect.center().y(), colours.component(key))
-            painter.setFont(look.font())
             painter.setPen(colours.text)
-            painter.drawText(rect.adjusted(look.px(20), 0, 0, 0), _LEFT, component_name(key))
-            painter.drawText(rect, _RIGHT, numbers.two(size))
+            body.write(painter, rect.adjusted(look.px(20), 0, 0, 0), component_name(key))
+            body.write(painter, rect, numbers.two(size), RIGHT)
         rect = QRectF(0, head + len(rows) * high, width, high)
         painter.fillRect(QRectF(0, rect.top(), width, 1), colours.border)
-        painter.setFont(look.font(Role.BODY, 600))
         painter.setPen(colours.text)
-        painter.drawText(rect, _LEFT, self.tr("Total"))
-        painter.drawText(rect, _RIGHT, numbers.two(moment.bytes))
+        bold.write(painter, rect, self.tr("Total"))
+        bold.write(painter, rect, numbers.two(moment.bytes), RIGHT)
         self._paint_why(painter, look, rect.bottom() + look.px(8), width)
 
     def _paint_why(self, painter: QPainter, look: Look, top: float, width: float) -> None:
@@ -161,10 +156,9 @@ class MomentPanel(QWidget):
         if not lines:
             return
         painter.setPen(look.colours.text)
-        painter.setFont(look.font(Role.BODY, 600))
-        painter.drawText(QRectF(0, top, width, look.px(20)), _LEFT, self.tr("Why here"))
+        look.metrics(Role.BODY, 600).write(painter, QRectF(0, top, width, look.px(20)), self.tr("Why here"))
         painter.setPen(look.colours.secondary)
-        painter.setFont(look.font(Role.SMALL))
-        step = look.metrics(Role.SMALL).height() + 2
+        small = look.metrics(Role.SMALL)
+        step = small.height() + 2
         for at, line in enumerate(lines):
-            painter.drawText(QRectF(0, top + look.px(22) + at * step, width + 2, step), _LEFT, line)
+            small.write(painter, QRectF(0, top + look.px(22) + at * step, width + 2, step), line)
