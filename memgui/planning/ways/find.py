@@ -361,8 +361,10 @@ def _cost(changes: Iterable[Change], after: Estimate) -> Cost:
     said: list[Said] = []
     for cost in costs:
         said += [sentence for sentence in cost.sentences if sentence not in said]
-    if len(costs) > 1 and worst > Disturbance.HARDWARE:
-        said = [sentence for sentence in said if sentence not in (SAME, ROUNDING)]
+    same = [sentence for sentence in said if sentence in (SAME, ROUNDING)]
+    said = [sentence for sentence in said if sentence not in same]
+    if len(costs) == 1 or worst <= Disturbance.HARDWARE:
+        said += same  # what is lost comes before what is not
     return Cost(worst, tuple(said), sum(cost.weight for cost in costs))
 
 
