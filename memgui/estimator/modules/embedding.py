@@ -37,16 +37,19 @@ def tokens(t: Tape, c: Context) -> Tensor:
         x = leave(t, c, x)
     if adapted(c, called):
         x = embedded(t, c, ids, x, called, narrow)
-    if o.input_leaf and m.embedding_scaling != "buffer":
+    inside = m.embedding_scaling in ("buffer", "whole_buffer")  # the embedding's own module multiplies
+    if o.input_leaf and not inside:
         t.make_leaf(x)
     if m.embedding_scaling == "normalizer":
         return _normalised(t, c, x)
-    if m.embedding_scaling != "none":
+    if m.embedding_scaling == "whole_buffer":
+        x = _multiplied(t, x, o.width)
+    elif m.embedding_scaling != "none":
         x = op.scale(t, x)
-        if m.embedding_scaling == "buffer":
+        if inside:
             t.buffer("embed_scale", (), o.width)
-            if o.input_leaf:
-                t.make_leaf(x)
+    if o.input_leaf and inside:
+        t.make_leaf(x)
     if o.trained == "prefix":
         _prefix(t, c, x.width)
     return _after_prompt(t, c, x, narrow) if o.trained == "prompt" else x
@@ -62,6 +65,15 @@ def _prefix(t: Tape, c: Context, width: int) -> None:
     c.prefix = op.cast(t, op.embedding(t, where, w, "prefix", ("b", "v", *every)), width)
     t.hold(c.prefix)
     t.part = part
+
+
+def _multiplied(t: Tape, x: Tensor, width: int) -> Tensor:
+    """MiniCPM 3: times a whole number on the device, which is cast to the embeddings' format each time."""
+    t.buffer("embed_scale", (), INT64)
+    factor = t.tensor("embed_scale", (), width)
+    t.run("_to_copy", (), (factor,), (), ())
+    out = t.tensor("embedded", x.dims, x.width, x.grad)
+    return t.record("mul", (x, factor), out, (factor,), ((x, NEW),))
 
 
 def _normalised(t: Tape, c: Context, x: Tensor) -> Tensor:

@@ -130,6 +130,7 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     before = x
     if m.head_input_scaling:
         x = op.scale(t, x)
+        t.hold(x)
     if m.residual_in_fp32:
         x = op.cast(t, x, o.width)
     if m.embedding_size:

@@ -50,7 +50,7 @@ def minicpm3(c: Config) -> Fields:
     return {
         **llama(c.with_default("head_dim", latent["head_dim"])),
         **latent,
-        "embedding_scaling": "buffer",
+        "embedding_scaling": "whole_buffer",
         "residual_scaling": True,
         "head_input_scaling": True,
     }

@@ -198,6 +198,7 @@ RESIDUAL: tuple[Field, ...] = (
         Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
         Choice("number", QT_TRANSLATE_NOOP("fields", "a number")),
         Choice("buffer", QT_TRANSLATE_NOOP("fields", "a number kept on the device")),
+        Choice("whole_buffer", QT_TRANSLATE_NOOP("fields", "a whole number kept on the device (MiniCPM 3)")),
         Choice("unmasked", QT_TRANSLATE_NOOP("fields", "by the share of tokens not masked, in fp32 (ESM)")),
         Choice(
             "normalizer", QT_TRANSLATE_NOOP("fields", "a bf16 number after the embedding (RecurrentGemma)")
