@@ -43,13 +43,13 @@ class Sparing:
                 made = [out.root for out in op.outs]
                 spared.update((root, None) for root in made if wanted is None or root in wanted)
         self.spared: Collection[Thing] = spared
-        self.kept = Group(spared)
+        self.kept = group(spared)
         self.passing = forward(block.tape, spared)
         self.running = forward(block.tape, block.saved, spared)
-        self.made = Group([root for root in block.made.things if root not in spared])
-        self.gone = Group([root for root in spared if root not in block.saved])
+        self.made = group([root for root in block.made.things if root not in spared])
+        self.gone = group([root for root in spared if root not in block.saved])
         dead = set(self.running.things[: self.running.stop])
-        self.gone_early = Group([root for root in self.gone.tensors if root in dead])
+        self.gone_early = group([root for root in self.gone.tensors if root in dead])
 
 
 def _wanted(block: Block) -> set[Tensor]:
@@ -97,7 +97,7 @@ class Block:
     def start(self) -> Group:
         """The gradient of its output, with which its backward begins."""
         assert self.tape.out is not None
-        return Group((gradient_of(self.tape.out),))
+        return group((gradient_of(self.tape.out),))
 
     def back(
         self,
@@ -131,7 +131,7 @@ class Block:
         if not repeated:
             return self.kept
         staying = staying_in(self.tape, keep_input=False, repeated=repeated)
-        return Group([root for root in self.saved if root.origin in FREED and root not in staying])
+        return group([root for root in self.saved if root.origin in FREED and root not in staying])
 
     def outcome(self, role: Role = ALONE, *, accumulate: bool = False) -> Outcome:
         """What its backward leaves; see :func:`memgui.estimator.outcome.outcome`."""

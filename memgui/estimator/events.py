@@ -6,7 +6,7 @@ Sizes stay open in micro batch and sequence length; nothing is evaluated here.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import msgspec
 
@@ -48,20 +48,23 @@ Table = tuple[tuple[str, int, int, int], ...]
 """What is alive, alike things together: component, coefficient, monomial, how many."""
 
 
-class Group:
-    """Things that live and die together, and their bytes as (coefficient, monomial) pairs."""
+class Group(msgspec.Struct, eq=False, gc=False):
+    """Things that live and die together, and their bytes as (coefficient, monomial) pairs.
 
-    __slots__ = ("pairs", "tables", "things")
+    Made by :func:`group`.
+    """
 
-    def __init__(self, things: Iterable[Thing]) -> None:
-        self.things = listed = tuple(things)
-        self.tables: dict[object, Table] | None = None
-        self.pairs: Pairs = ()
-        if len(listed) == 1:
-            self.pairs = ((listed[0].coefficient, listed[0].monomial),)
-        elif listed:
+    things: tuple[Thing, ...]
+    pairs: Pairs = ()
+    tables: dict[object, Table] | None = None
+
+    def __post_init__(self) -> None:
+        things = self.things
+        if len(things) == 1:
+            self.pairs = ((things[0].coefficient, things[0].monomial),)
+        elif things:
             total: dict[int, int] = {}
-            for thing in listed:
+            for thing in things:
                 total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
             self.pairs = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
 
@@ -77,7 +80,7 @@ NONE = Group(())
 
 def group(things: Collection[Thing]) -> Group:
     """The group of ``things``; one for all that are empty."""
-    return Group(things) if things else NONE
+    return Group(tuple(things)) if things else NONE
 
 
 class Events:

@@ -11,12 +11,11 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import NamedTuple
 
 from memgui.estimator.block import Block, Sparing
 from memgui.estimator.coverage import require_covered
 from memgui.estimator.dimensions import model_values
-from memgui.estimator.events import Group, gradient_of
+from memgui.estimator.events import gradient_of, group
 from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.modules import layers
 from memgui.estimator.modules.context import Context
@@ -53,7 +52,7 @@ class Kind:
         self.sparing = _sparing(blocks) if recompute == "selective_op" else ()
         """of a layer that is checkpointed by operator, what of each block is kept"""
         self.count = 0
-        self.shared = Group(tensor for block in blocks for tensor in block.tape.handed_out)
+        self.shared = group([tensor for block in blocks for tensor in block.tape.handed_out])
         """what a layer of this kind hands to those that follow"""
 
         out = blocks[-1].tape.out
@@ -81,12 +80,8 @@ def _sparing(blocks: tuple[Block, ...]) -> tuple[Sparing, ...]:
     return tuple(found)
 
 
-class Stretch(NamedTuple):
-    """Equal layers in a row, in the order of backward, with the role of each of their blocks."""
-
-    kind: Kind
-    roles: Roles
-    layers: int
+Stretch = tuple[Kind, Roles, int]
+"""Equal layers in a row, in the order of backward, with the role of each of their blocks, and how many."""
 
 
 FRAME_KEYS = {"stem": "embedding", "between": "between"}
@@ -128,17 +123,17 @@ class Stack:
         kept = [one for one in kept if one in saved or one not in given_up]
         self.holds_input = out.root in held
         """whether the model's code refers to the first layer's input until all layers are done"""
-        self.shared_kept = Group(kept)
+        self.shared_kept = group(kept)
         """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
         leaf = None if tape.leaf is None else tape.leaf.root
         staying = {out.root, leaf, *kept, *tape.outside, *tape.results}
-        self.locals = Group(one for one in held if one not in staying)
+        self.locals = group([one for one in held if one not in staying])
         """what dies when the stack has returned"""
         self.holds_input_outside = out.root in tape.outside
         """whether the first layer's input is referred to until the loss is there"""
-        self.results = Group(one for one in tape.results if one not in kept)
+        self.results = group([one for one in tape.results if one not in kept])
         """what the model returns and autograd does not keep anyway"""
-        self.leaf = Group((leaf,) if leaf is not None else ())
+        self.leaf = group((leaf,) if leaf is not None else ())
         """what was made to require a gradient: the graph refers to it until the loss dies"""
         first = self.runs[0][0]
         stays = not offloads if first.recomputed else first.blocks[0].carried
@@ -148,7 +143,7 @@ class Stack:
         """whether autograd, or a checkpoint, keeps it anyway"""
         self.leaf_lies = leaf is out.root and not stays
         """whether it is that input, and only the graph keeps it"""
-        self.leaf_gradient = Group((gradient_of(leaf),) if leaf is not None else ())
+        self.leaf_gradient = group((gradient_of(leaf),) if leaf is not None else ())
 
     def _unseen(self, chosen: Collection[Tensor]) -> set[Tensor]:
         """What of ``chosen`` no layer that is checkpointed is handed."""
@@ -326,13 +321,13 @@ class Program:
         index = 0
         for stack in reversed(self.stacks):
             if cast.alone(stack.blocks.values()):
-                stack.back = [Stretch(kind, (), count) for kind, count in reversed(stack.runs)]
+                stack.back = [(kind, (), count) for kind, count in reversed(stack.runs)]
                 index += len(stack.runs)
             else:
                 for kind, _ in reversed(stack.runs):
                     index += 1
                     for roles, count in cast.roles(index):
-                        stack.back.append(Stretch(kind, roles, count))
+                        stack.back.append((kind, roles, count))
             index += 1
             stack.role = _only(cast.roles(index))
 

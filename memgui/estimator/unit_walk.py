@@ -104,10 +104,12 @@ class UnitWalk(Walk):
         """The very first and the very last layer are apart."""
         stacks, runs = self.program.stacks, [*stack.back]
         begins, ends = stack is stacks[-1], stack is stacks[0]
-        if begins and runs[0].layers > 1:
-            runs[:1] = [runs[0]._replace(layers=1), runs[0]._replace(layers=runs[0].layers - 1)]
-        if ends and runs[-1].layers > 1:
-            runs[-1:] = [runs[-1]._replace(layers=runs[-1].layers - 1), runs[-1]._replace(layers=1)]
+        kind, roles, layers = runs[0]
+        if begins and layers > 1:
+            runs[:1] = [(kind, roles, 1), (kind, roles, layers - 1)]
+        kind, roles, layers = runs[-1]
+        if ends and layers > 1:
+            runs[-1:] = [(kind, roles, layers - 1), (kind, roles, 1)]
         for index, run in enumerate(runs):
             first, last = begins and not index, ends and index == len(runs) - 1
             yield run, (ONLY if last else FIRST) if first else LAST if last else ""

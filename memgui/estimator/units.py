@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from math import prod
 
-from memgui.estimator.events import Events, Group, Scratch, Thing
+from memgui.estimator.events import Events, Group, Scratch, Thing, group
 from memgui.estimator.keeping import Keeping
 from memgui.estimator.once import once
 from memgui.estimator.program import Kind, Program
@@ -40,8 +40,8 @@ class Unit:
     def __init__(self, parameters: Iterable[Parameter], program: Program, keeping: Keeping) -> None:
         listed = list(dict.fromkeys(parameters))
         layout, sizes = keeping.layout, program.sizes
-        self.gathered = Group([Scratch(one, one.coefficient, 0) for one in listed])
-        self.buffer = Group([Scratch(one, one.coefficient, 0) for one in listed])
+        self.gathered = group([Scratch(one, one.coefficient, 0) for one in listed])
+        self.buffer = group([Scratch(one, one.coefficient, 0) for one in listed])
         reduced: list[Scratch] = []
         shards: list[Scratch] = []
         flat = layout.flat and any(one.grad for one in listed)
@@ -52,10 +52,10 @@ class Unit:
                 shape, often = shard(one, 1, layout, sizes)
                 reduced.append(Scratch(one, one.elements * narrow, 0))
                 shards.append(Scratch(one, prod(shape) * often * width, 0))
-        self.reduced = Group(reduced)
-        self.shards = Group(shards)
+        self.reduced = group(reduced)
+        self.shards = group(shards)
         waiting = [Scratch(one.of, one.coefficient, 0) for one in reduced] if layout.whole_gradients else []
-        self.whole = Group(waiting)
+        self.whole = group(waiting)
         self.own = frozenset((*self.shards.things, *waiting))
 
     @once
@@ -90,8 +90,8 @@ def _component(own: frozenset[Thing], thing: Thing) -> str:
 
 def _born(op: Op, *groups: Group) -> Events:
     events = Events()
-    for group in groups:
-        for thing in group.things:
+    for one in groups:
+        for thing in one.things:
             events.born(thing)
     events.over(op)
     return events

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from memgui.estimator.optimizers.rule import (
     FP32,
     Kept,
@@ -59,7 +61,7 @@ def _total(held: list[tuple[Weight, Kept]]) -> int:
 
 
 def _factors(weight: Weight) -> tuple[Kept, ...]:
-    return tuple([kept._replace(name="factor") for kept in rows_and_columns(weight)]) if weight.matrix else ()
+    return tuple([replace(kept, name="factor") for kept in rows_and_columns(weight)]) if weight.matrix else ()
 
 
 def _adalomo(weight: Weight, settings: Settings) -> tuple[Kept, ...]:

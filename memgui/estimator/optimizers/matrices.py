@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from memgui.estimator.optimizers.elementwise import adamw_states, adamw_step
 from memgui.estimator.optimizers.low_bit import LEAST, MAP, blockwise
 from memgui.estimator.optimizers.rule import (
@@ -140,7 +142,7 @@ def _galore(weight: Weight, settings: Settings) -> tuple[Kept, ...]:
     projector, _, shape = _low_rank(weight, settings.rank)
     side = min(weight.sides)
     if weight.width == FP32:  # a view of all singular vectors, which stay
-        projector = projector._replace(shape=(side, side))
+        projector = replace(projector, shape=(side, side))
     return projector, Kept("exp_avg", width, shape), Kept("exp_avg_sq", width, shape)
 
 
@@ -186,7 +188,7 @@ def _apollo_work(rank: int = 0) -> Callable[[Weight, Settings], tuple[Kept, ...]
         if not projected(weight):
             return full
         low = _low_rank(weight, rank or settings.rank)[1]
-        return (*full, low._replace(width=3 * low.width), Kept("scale", weight.width, (max(weight.sides),)))
+        return (*full, replace(low, width=3 * low.width), Kept("scale", weight.width, (max(weight.sides),)))
 
     return work
 

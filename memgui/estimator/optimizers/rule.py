@@ -7,12 +7,14 @@ from itertools import chain
 from math import prod
 from typing import NamedTuple
 
+import msgspec
+
 from memgui.estimator.tape import Parameter
 
 FP32 = 4
 
 
-class Weight(NamedTuple):
+class Weight(msgspec.Struct, frozen=True, gc=False):
     """A trained weight as an optimizer meets it: its shape (of the shard, where it is sharded), its numbers.
 
     ``width`` is bytes per number of what is updated: 4 where a master copy is, else the weight's own.
@@ -52,7 +54,7 @@ ENDS = frozenset(
 """Parts outside the layers, which optimizers of matrices leave to another."""
 
 
-class Kept(NamedTuple):
+class Kept(msgspec.Struct, frozen=True, gc=False):
     """A tensor beside a weight: ``width`` bytes for each number of ``shape`` (the weight's where None)."""
 
     name: str
