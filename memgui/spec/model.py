@@ -68,6 +68,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     attention_output_gate: bool = False
     attention_gate: str = "none"
     attention_sinks: bool = False
+    sink_factor: bool = False
     value_norm: bool = False
     keys_are_values: bool = False
     clip_qkv: bool = False

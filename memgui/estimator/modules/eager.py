@@ -26,7 +26,8 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     elif c.bias is not None:
         scores = op.add_broadcast(t, scores, c.bias, "scores")
     weights = MASKINGS[m.score_masking](t, c, scores, mask)
-    if m.attention_sinks:
+    factor = _sink_factor(t, c, weights) if m.sink_factor else None
+    if m.attention_sinks and factor is None:
         probabilities = _with_sinks(t, c, weights)
     elif m.explicit_mask and c.alibi is not None:  # Falcon names the format of attention's input
         given = FP32 if t.autocast else c.options.width
@@ -51,6 +52,9 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
         c.named.append(values)
     out = op.matmul(t, probabilities, values, "attention output", (*c.rows, "a", v.dims[-1]))
     t.use(k, v)
+    if factor is not None:
+        out = op.mul(t, out, op.cast(t, factor, out.width), "attention output", out.dims)
+        t.use(factor)
     return op.clone(t, out, "attention output")
 
 
@@ -137,6 +141,19 @@ MASKINGS: dict[str, Callable[[Tape, Context, Tensor, Tensor | None], Tensor]] = 
     "scaled": _scaled,
 }
 """How scores are masked, by ``score_masking``."""
+
+
+def _sink_factor(t: Tape, c: Context, scores: Tensor) -> Tensor:
+    """Granite with windows: the share of each row that its sink leaves, in fp32."""
+    rows = (*c.rows, "a", 1)
+    total = t.tensor("log-sum-exp", rows, scores.width, scores.grad)
+    whole = (scores.coefficient, scores.monomial)
+    t.record("logsumexp", (scores,), total, (scores, total), ((scores, NEW),), whole, whole)
+    sinks = t.parameter("sinks", ("a",), c.options.width, c.options.base_trained)
+    less = t.tensor("log-sum-exp less sinks", rows, max(total.width, sinks.width), total.grad or sinks.grad)
+    t.record("sub", (total, sinks), less, (), tuple((one, NEW) for one in (total, sinks) if one.grad))
+    t.use(total)
+    return op.pointwise(t, "sigmoid", op.cast(t, less, FP32), "share", saves="output")
 
 
 def _with_sinks(t: Tape, c: Context, scores: Tensor) -> Tensor:

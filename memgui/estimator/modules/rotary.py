@@ -49,6 +49,8 @@ def tables(t: Tape, c: Context, width: int, *, given: bool = True) -> None:
     rotation = ROTATIONS[c.model.rotary_style]
     where = positions(t, c, given=given)
     made: Tables = ()
+    if c.model.sink_factor:  # Granite with windows keeps frequencies that no layer reads beside its own
+        t.buffer("inv_freq", ("p",), FP32)
     for name, reach in reaches(c.model).items():
         if not reach.rotated:
             continue

@@ -7,7 +7,7 @@ from memgui.importers.families.encoder import bert, roberta
 from memgui.importers.families.experts import by_sigmoids, first_dense, glm4_moe, granitemoe, olmoe, qwen3_moe
 from memgui.importers.families.gpt import BIASES, gpt2, gptj, opt, with_layer_norm
 from memgui.importers.families.latent import deepseek_v3, latent_attention
-from memgui.importers.families.llama import llama, olmo2, qwen3
+from memgui.importers.families.llama import granite, llama, olmo2, qwen3
 from memgui.importers.families.parts import (
     activation,
     dropouts,
@@ -16,6 +16,7 @@ from memgui.importers.families.parts import (
     rotary,
     shared_experts,
     stated_layers,
+    window_size,
 )
 from memgui.importers.families.registry import Fields, family
 
@@ -92,6 +93,33 @@ def granitemoeshared(c: Config) -> Fields:
     """Granite's experts, and one that every token goes through."""
     shared = shared_experts(1, c.count("shared_intermediate_size", default=0))
     return {**granitemoe(c), **shared, "fused_gate_up": True}
+
+
+@family("granite_swa", "granitemoe_swa")
+def granite_with_windows(c: Config) -> Fields:
+    """Granite or its experts with windows in three of four layers; sinks multiply what attention gives."""
+    sparse = c.model_type == "granitemoe_swa"
+    shared = sparse and c.count("shared_intermediate_size", default=0)
+    fields = granitemoeshared(c) if shared else granitemoe(c) if sparse else granite(c)
+    layers = fields["num_hidden_layers"]
+    computed = ["sliding_attention" if i % 4 else "full_attention" for i in range(layers)]
+    kinds = stated_layers(c, "layer_types", layers) or computed
+    stated = c.stated.value.get("layer_rope_theta")
+    bases = (
+        [one if isinstance(one, (int, float)) else 1 for one in stated] if isinstance(stated, list) else []
+    )
+    unrotated = {kind for kind, base in zip(kinds, bases, strict=False) if not base}
+    if unrotated == {"full_attention"}:
+        kinds = ["unrotated_attention" if kind == "full_attention" else kind for kind in kinds]
+    return {
+        **fields,
+        **mixers(kinds),
+        "sliding_window": window_size(c) or 128,
+        "rotary_per_layer_type": len(set(bases) - {0}) > 1,
+        "attention_sinks": True,
+        "sink_factor": True,
+        "sdpa": False,
+    }
 
 
 @family("flex_olmo")

@@ -187,6 +187,11 @@ RESIDUAL: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "The bias of a masked head is added in a step of its own."),
     ),
     flag(
+        "sink_factor",
+        QT_TRANSLATE_NOOP("fields", "Sinks as factors"),
+        QT_TRANSLATE_NOOP("fields", "A sink is no score more, but multiplies what attention gives."),
+    ),
+    flag(
         "causal_head_transform",
         QT_TRANSLATE_NOOP("fields", "Causal head transform"),
         QT_TRANSLATE_NOOP("fields", "The head that predicts the next token has a layer, too."),
