@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from memgui.estimator.bounds import born_forward, summed
-from memgui.estimator.events import Gradient, Pairs, gradient_of, group
+from memgui.estimator.events import Gradient, Group, Pairs, gradient_of, group
 from memgui.estimator.lifetimes import Role
 from memgui.estimator.tape import ALIAS, PARAMETER, PROMOTED, Tape, Tensor
 
@@ -22,13 +22,18 @@ class Outcome:
     is all; nothing that was saved is left.
     """
 
-    __slots__ = ("left", "taken", "waiting", "whole")
+    __slots__ = ("left", "taken", "whole")
 
     def __init__(self, left: list[Gradient], taken: list[Gradient], *, whole: bool) -> None:
         self.whole = whole
         self.left = group(left)
         self.taken = group(taken)
-        self.waiting = group([gradient for gradient in left if gradient.of.origin != PARAMETER])
+
+    @property
+    def waiting(self) -> Group:
+        """Of ``left`` what is in autograd's buffers."""
+        left = self.left.things
+        return group([one for one in left if isinstance(one, Gradient) and one.of.origin != PARAMETER])
 
 
 class Reading(NamedTuple):
