@@ -142,7 +142,7 @@ def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: As
     most = MOST
     counts = [way.scenario.device.count for way in by_rule[more_devices] if way.kind == "fits"]
     if counts and min(counts) > MACHINE:
-        most = min(counts) // 2
+        most = min(counts) * 2 // 3
         met.discard(more_devices)  # fewer may do after another change
     rules = [rule for rule in RULES if rule not in REACHING or rule not in met]
     firsts = [way for way in singles if way.kind != "fits"]
