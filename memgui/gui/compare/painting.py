@@ -11,6 +11,7 @@ from memgui.estimator.result import Estimate
 from memgui.gui.compare.setups import SetUp
 from memgui.gui.controls.frames import outlined, paint_pill, pill_width
 from memgui.gui.icons import paint_verdict
+from memgui.gui.metrics import MIDDLE
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import hatch_brush
@@ -21,8 +22,6 @@ from memgui.gui.verdict.bar import bar_piece
 ROW, HEAD, BAR = 66, 28, 24
 FAR = 4
 """A limit of more than this many times the largest need would leave nothing to compare."""
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_CENTRE = Qt.AlignmentFlag.AlignCenter
 translate = QCoreApplication.translate
 
 
@@ -44,13 +43,12 @@ def paint_ticks(painter: QPainter, look: Look, numbers: Numbers, scale: geometry
     """The figures under the last bar."""
     metrics = look.metrics(Role.CAPTION)
     painter.setPen(look.colours.tertiary)
-    painter.setFont(look.font(Role.CAPTION))
     labels = geometry.tick_labels(
         scale, numbers.unit_bytes, numbers.unit, numbers.axis, metrics.horizontalAdvance, (), look.px(8)
     )
     for label in labels:
         place = QRectF(row.left() + label.x, row.top(), label.width + 2, row.height())
-        painter.drawText(place, _LEFT, label.text)
+        metrics.write(painter, place, label.text)
 
 
 class SetUpBar:
@@ -74,8 +72,7 @@ class SetUpBar:
         fill = colours.text if is_base else colours.base
         outlined(painter, badge, look.px(4), fill, colours.text)
         painter.setPen(colours.base if is_base else colours.text)
-        painter.setFont(look.font(Role.SMALL, 600))
-        painter.drawText(badge, _CENTRE, one.letter)
+        look.metrics(Role.SMALL, 600).write(painter, badge, one.letter, MIDDLE)
         end = self._paint_verdict(row, row.left() + look.px(180))
         left = row.left() + look.px(28)
         pills = [translate("Compare", "baseline")] if is_base and not is_alone else []
@@ -83,9 +80,9 @@ class SetUpBar:
             pills.append(translate("Compare", "open now"))
         room = end - left - sum(pill_width(text, look) + look.px(8) for text in pills) - look.px(12)
         painter.setPen(colours.text)
-        painter.setFont(look.font(Role.BODY, 500))
-        shown = look.cut(one.name, max(room, 0), Role.BODY, 500)
-        painter.drawText(QRectF(left, row.top(), room + 2, row.height()), _LEFT, shown)
+        metrics = look.metrics(Role.BODY, 500)
+        shown = metrics.cut(one.name, max(room, 0))
+        metrics.write(painter, QRectF(left, row.top(), room + 2, row.height()), shown)
         left += look.width(shown, Role.BODY, 500) + look.px(8)
         for text in pills:
             wide, high = pill_width(text, look), look.px(20)
@@ -108,14 +105,14 @@ class SetUpBar:
             said, wide = "", 0.0
             left = row.right() - icon - figure - look.px(20)
         painter.setPen(colours.text)
-        painter.setFont(look.font(Role.BODY, 600))
-        painter.drawText(QRectF(left, row.top(), figure + 2, row.height()), _LEFT, total)
+        bold = look.metrics(Role.BODY, 600)
+        bold.write(painter, QRectF(left, row.top(), figure + 2, row.height()), total)
         kind = "unknown" if estimate is None else estimate.verdict.kind
         at = left + figure + look.px(12) + icon / 2
         paint_verdict(painter, kind, QPointF(at, row.center().y()), icon, colours)
         painter.setPen(colours.secondary)
-        painter.setFont(look.font(Role.SMALL))
-        painter.drawText(QRectF(row.right() - wide, row.top(), wide + 2, row.height()), _LEFT, said)
+        room = QRectF(row.right() - wide, row.top(), wide + 2, row.height())
+        look.metrics(Role.SMALL).write(painter, room, said)
         return left
 
     def paint_bar(self, area: QRectF) -> None:
@@ -201,13 +198,11 @@ class SetUpBar:
             pad,
         )
         painter.setPen(look.colours.component(key).ink)
-        painter.setFont(look.font(Role.SMALL, 600))
         if not figure:
-            painter.drawText(rect, _CENTRE, name)
+            bold.write(painter, rect, name, MIDDLE)
             return
-        painter.drawText(rect.adjusted(pad, 0, 0, 0), _LEFT, name)
-        painter.setFont(look.font(Role.SMALL))
-        painter.drawText(rect.adjusted(pad * 1.75 + bold.horizontalAdvance(name), 0, 0, 0), _LEFT, figure)
+        bold.write(painter, rect.adjusted(pad, 0, 0, 0), name)
+        plain.write(painter, rect.adjusted(pad * 1.75 + bold.horizontalAdvance(name), 0, 0, 0), figure)
 
 
 def difference(numbers: Numbers, gap: int, reference: int) -> tuple[str, str, int]:

@@ -24,6 +24,7 @@ from memgui.gui import accessible
 from memgui.gui.compare.painting import difference
 from memgui.gui.controls.frames import by_keyboard, outlined
 from memgui.gui.legend.rows import INDENT, paint_chevron, paint_swatch, paint_triangle
+from memgui.gui.metrics import RIGHT
 from memgui.gui.names import component_name
 from memgui.gui.numbers import UNCHANGED, Numbers
 from memgui.gui.palette import DISPLAY_ORDER
@@ -33,8 +34,6 @@ from memgui.planning.compare import Comparison, Row
 
 HIGH, HEADER = 24, 28
 _NAME, _FIGURE, _DELTA, _PERCENT = 160, 72, 92, 68
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -308,10 +307,10 @@ class DeltaTable(QWidget):
         height = look.px(HEADER)
         for y in (0, height):
             painter.fillRect(QRectF(0, y, self.width(), 1), look.colours.hairline)
+        small = look.metrics(Role.SMALL)
         painter.setPen(look.colours.secondary)
-        painter.setFont(look.font(Role.SMALL))
         title = self.tr("Component, {unit}").format(unit=numbers.unit)
-        painter.drawText(QRectF(look.px(46), 0, self.width(), height), _LEFT, title)
+        small.write(painter, QRectF(look.px(46), 0, self.width(), height), title)
         figures, delta, percent = self._edges(look)
         heads = [
             (str(comparison.columns[at].name), edge) for at, edge in zip(self._shown, figures, strict=True)
@@ -319,7 +318,7 @@ class DeltaTable(QWidget):
         if self._column:
             heads += [(self.versus(), delta), (self.tr("Change"), percent)]
         for text, edge in heads:
-            painter.drawText(QRectF(0, 0, edge, height), _RIGHT, text)
+            small.write(painter, QRectF(0, 0, edge, height), text, RIGHT)
 
     def _paint_name(self, painter: QPainter, look: Look, rect: QRectF, line: Line, current: bool) -> None:
         colours = look.colours
@@ -338,27 +337,27 @@ class DeltaTable(QWidget):
         room = (figures[0] if figures else self.width()) - look.px(_FIGURE) + look.px(8) - left
         weight = 400 if part else 500
         painter.setPen(colours.secondary if part and not current else colours.text)
-        painter.setFont(look.font(Role.BODY, weight))
         name = line.name
         if not part and look.width(name, Role.BODY, weight) > room:
             name = component_name(line.path[0], short=True)
-        shown = look.cut(name, max(room, look.px(40)), Role.BODY, weight)
-        painter.drawText(QRectF(left, rect.top(), room + 2, rect.height()), _LEFT, shown)
+        metrics = look.metrics(Role.BODY, weight)
+        shown = metrics.cut(name, max(room, look.px(40)))
+        metrics.write(painter, QRectF(left, rect.top(), room + 2, rect.height()), shown)
 
     def _paint_figures(
         self, painter: QPainter, look: Look, rect: QRectF, line: Line, weight: int, inks: Sequence[QColor]
     ) -> None:
         figures, delta, percent = self._edges(look)
-        painter.setFont(look.font(Role.BODY, weight))
+        metrics = look.metrics(Role.BODY, weight)
         for text, edge, ink in zip(line.sizes, figures, inks, strict=True):
             painter.setPen(ink)
-            painter.drawText(QRectF(0, rect.top(), edge, rect.height()), _RIGHT, text)
+            metrics.write(painter, QRectF(0, rect.top(), edge, rect.height()), text, RIGHT)
         if not line.delta:
             return
         grey = look.colours.secondary if weight < 600 else look.colours.text
         painter.setPen(grey)
         for text, edge in ((line.delta, delta), (line.percent, percent)):
-            painter.drawText(QRectF(0, rect.top(), edge, rect.height()), _RIGHT, text)
+            metrics.write(painter, QRectF(0, rect.top(), edge, rect.height()), text, RIGHT)
         if line.rise:
             wide = look.width(line.delta, Role.BODY, weight)
             paint_triangle(painter, look, delta - wide - look.px(9), rect.center().y(), line.rise, grey)
@@ -372,12 +371,10 @@ class DeltaTable(QWidget):
         painter.fillRect(QRectF(0, rect.top(), self.width(), 1), colours.border)
         rect.translate(0, 1)
         painter.setPen(colours.text)
-        painter.setFont(look.font(Role.BODY, 600))
-        painter.drawText(rect.adjusted(look.px(46), 0, 0, 0), _LEFT, total.name)
+        look.metrics(Role.BODY, 600).write(painter, rect.adjusted(look.px(46), 0, 0, 0), total.name)
         self._paint_figures(painter, look, rect, total, 600, [colours.text] * len(total.sizes))
         rect.translate(0, look.px(HIGH))
         painter.setPen(colours.secondary)
-        painter.setFont(look.font())
-        painter.drawText(rect.adjusted(look.px(46), 0, 0, 0), _LEFT, spare.name)
+        look.metrics().write(painter, rect.adjusted(look.px(46), 0, 0, 0), spare.name)
         inks = [colours.verdict(self._kinds[at]) for at in self._shown]
         self._paint_figures(painter, look, rect, spare, 400, inks)
