@@ -40,8 +40,7 @@ def shape_of(parameter: Parameter, sizes: Sizes) -> Shape:
         return (counts[0], prod(counts[1:])) if parameter.cut == "expert" else (prod(counts),)
     stacked = counts[:1] if parameter.cut == "expert" else []
     rest = counts[len(stacked) :]
-    inputs = len(rest) - 1 if parameter.name.endswith("lora_A") else parameter.inputs
-    made, read = rest[:-inputs], rest[-inputs:]
+    made, read = rest[: -parameter.inputs], rest[-parameter.inputs :]
     return (*stacked, prod(made), prod(read)) if made else (*stacked, prod(read))
 
 

@@ -59,7 +59,7 @@ def idle_adapter(t: Tape, c: Context, called: str, out: Dims, wide: Dims) -> Non
         return
     part, t.part = t.part, "adapter"
     width = WIDTHS[c.options.lora.adapter_format] if c.options.lora is not None else 0
-    t.parameter(f"{called}.lora_A", ("r", *wide), width, False)
+    t.parameter(f"{called}.lora_A", ("r", *wide), width, False, inputs=len(wide))
     t.parameter(f"{called}.lora_B", (*out, "r"), width, False)
     t.part = part
 
@@ -78,7 +78,8 @@ def _low_rank(
     width = WIDTHS[lora.adapter_format]
     outward = cut if cut == "column" else ""
     inward = "row" if cut == "row" else ""
-    down = t.parameter(f"{called}.lora_A", ("r", *wide), width, lora.variant != "lora_fa", inward)
+    trained = lora.variant != "lora_fa"
+    down = t.parameter(f"{called}.lora_A", ("r", *wide), width, trained, inward, inputs=len(wide))
     up = t.parameter(f"{called}.lora_B", (*out, "r"), width, lora.variant != "mica", outward)
     own = op.cast(t, x, width) if casts else x
     dropped = op.dropout(t, own, lora.dropout)

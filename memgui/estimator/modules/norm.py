@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memgui.estimator import operators as op
 from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
-from memgui.estimator.tape import NEW, Dims, Tape, Tensor
+from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
 
 FP32 = 4
 
@@ -52,9 +52,10 @@ def norm(
     return y
 
 
-def _weight(t: Tape, c: Context, name: str, width: Dims) -> Tensor:
-    o = c.options
-    return t.parameter(f"{name}.weight", width, o.width, o.base_trained)
+def _weight(t: Tape, c: Context, name: str, width: Dims) -> Parameter:
+    o, m = c.options, c.model
+    matrix = m.qk_norm == "per_head" and m.norm != "layer_norm"  # one of Cohere, a row for each head
+    return t.parameter(f"{name}.weight", width, o.width, o.base_trained, inputs=1 if matrix else len(width))
 
 
 def inverse_deviation(t: Tape, x32: Tensor, rows: Dims) -> Tensor:
@@ -171,7 +172,7 @@ def plain_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias
 def layer_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """``nn.LayerNorm``, one fused operator."""
     o = c.options
-    w = t.parameter(f"{name}.weight", shape.weight, o.width, o.base_trained)
+    w = _weight(t, c, name, shape.weight)
     shift = t.parameter(f"{name}.bias", shape.weight, o.width, o.base_trained) if bias else None
     return op.layer_norm(t, x, w, shift, shape.rows)
 

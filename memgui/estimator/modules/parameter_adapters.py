@@ -26,8 +26,8 @@ def with_adapter(
     assert c.options.lora is not None
     width = WIDTHS[c.options.lora.adapter_format]
     part, t.part = t.part, "adapter"
-    down = t.parameter(f"{w.name}.lora_A", ("r", ranks, "E", *wide), width, True)
-    up = t.parameter(f"{w.name}.lora_B", (*out, "r", ranks, "E"), width, True)
+    down = t.parameter(f"{w.name}.lora_A", ("r", ranks, "E", *wide), width, inputs=len(wide))
+    up = t.parameter(f"{w.name}.lora_B", (*out, "r", ranks, "E"), width, inputs=3)
     factors = op.copy_of_weight(t, up, w.width), op.copy_of_weight(t, down, w.width)
     folded = t.tensor(w.name, w.dims, w.width, True)
     t.record("baddbmm", (w, *factors), folded, factors, tuple((one, NEW) for one in factors))

@@ -147,7 +147,7 @@ def _linear(
     if lora is None or not adapted(c, called):
         return base
     width = WIDTHS[lora.adapter_format]
-    down = t.parameter(f"{called}.lora_A", ("r", *wide), width)
+    down = t.parameter(f"{called}.lora_A", ("r", *wide), width, inputs=len(wide))
     up = t.parameter(f"{called}.lora_B", (*out, "r"), width)
     part, t.part = t.part, "adapter"
     inner = op.linear(t, op.dropout(t, x, lora.dropout), down, None, "adapter, inner", (*c.rows, "r"))

@@ -131,7 +131,7 @@ def _weights(t: Tape, c: Context, layer: Layer) -> tuple[Parameter, Parameter | 
         return w, bias, []
     part, t.part = t.part, "adapter"
     width = WIDTHS[lora.adapter_format]
-    down = t.parameter(f"{called}.lora_A", ("r", *wide), width)
+    down = t.parameter(f"{called}.lora_A", ("r", *wide), width, inputs=len(wide))
     up = t.parameter(f"{called}.lora_B", (*out, "r"), width)
     t.part = part
     return w, bias, [down, up]
