@@ -108,7 +108,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     host = 0
     gathered = gathered_stage(kept, layout, keeping) if keeping is not None else ()
     if keeping is not None and layout.shares_weights:
-        kept = weight_shards(kept, layout, keeping, program.sizes)
+        kept = weight_shards(kept, layout, keeping)
         if layout.weights_on_host:
             host, kept = _bytes(kept), ()
     held = [*kept, *buffers]
@@ -172,7 +172,7 @@ def _gradients(
         return ()
     if keeping is not None and keeping.layout.shares_gradients:
         reduced = _reduced(program, trained, keeping.layout)
-        return gradient_shards(reduced, keeping.layout, keeping, program.sizes)
+        return gradient_shards(reduced, keeping.layout, keeping)
     if keeping is not None and keeping.gradient_width:
         width = keeping.gradient_width
         return tuple([(state_of("main gradient", parameter, width), count) for parameter, count in trained])

@@ -302,7 +302,7 @@ def _largest_matrix(program: Program, weight_format: str) -> int:
     """Bytes of the largest matrix that a format packs, in 16 bits."""
     parts = SCHEMES[weight_format].parts
     found = (
-        matrix(parameter, program.sizes)
+        matrix(parameter)
         for block, _ in program.blocks()
         for parameter in block.tape.parameters
         if parameter.part in parts

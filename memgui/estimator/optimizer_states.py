@@ -158,18 +158,17 @@ def trained_weights(program: Program, master: int, layout: Layout) -> tuple[tupl
     found: list[tuple[Weight, int]] = []
     shapes: dict[tuple[object, ...], tuple[int, ...]] = {}
     for block, count in program.blocks():
-        sizes = block.tape.sizes
         for parameter in block.tape.parameters:
             if parameter.grad:
                 width = gradient = master or parameter.width
                 if layout.shares_states:
-                    shape, often = shard(parameter, count, layout, sizes)
+                    shape, often = shard(parameter, count, layout)
                     found.append((Weight(parameter, shape, width, gradient, whole=False), often))
                     continue
-                alike = sizes, parameter.dims, parameter.cut, parameter.inputs, parameter.name[-6:]
+                alike = parameter.sizes, parameter.dims, parameter.cut, parameter.inputs, parameter.name[-6:]
                 known = shapes.get(alike)
                 if known is None:
-                    known = shapes[alike] = shape_of(parameter, sizes)
+                    known = shapes[alike] = shape_of(parameter)
                 found.append((Weight(parameter, known, width, gradient), count))
     return tuple(found)
 

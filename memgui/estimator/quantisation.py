@@ -19,7 +19,7 @@ from memgui.estimator.options import ADAPTERS, BASES
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation_gguf import Formats, Matrix, Place, mixed
 from memgui.estimator.state import State, state_of
-from memgui.estimator.tape import Parameter, Sizes
+from memgui.estimator.tape import Parameter
 from memgui.spec.formats import WeightFormat, WeightScheme, number_format, weight_format, weight_scheme
 from memgui.spec.formats.schemes import AS_IN_FILE, LAYERS
 from memgui.spec.scenario import Scenario
@@ -64,7 +64,7 @@ def base_scheme(scenario: Scenario) -> WeightScheme | None:
     return msgspec.structs.replace(scheme, base="", head=head, parts=LINEAR_LAYERS)
 
 
-def matrix(parameter: Parameter, sizes: Sizes) -> Matrix | None:
+def matrix(parameter: Parameter) -> Matrix | None:
     """The matrices of a linear layer or an embedding, one for each expert; ``None`` of anything else."""
     dims = parameter.dims
     stacked = parameter.part == "experts" and len(dims) > 2
@@ -72,6 +72,7 @@ def matrix(parameter: Parameter, sizes: Sizes) -> Matrix | None:
     named = parameter.name.endswith("weight") or (stacked and "bias" not in parameter.name)
     if not outer or not named or "conv" in parameter.name:
         return None
+    sizes = parameter.sizes
     columns = sizes.count(dims[len(dims) - parameter.inputs :])
     return Matrix(sizes.count(dims[:1]) if stacked else 1, sizes.count(outer), columns)
 
@@ -161,7 +162,6 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
     """The program's weights as ``scheme`` stores them: (tensor, how often).  Trained weights stay plain."""
     if scheme.table:
         return tuple(_from_file(program, scheme.table, share))
-    sizes = program.sizes
     base = number_format(scheme.base).bytes_for(1) if scheme.base else 0  # 0: as the program has them
     found: list[tuple[Parameter | State, int]] = []
     for block, layers, times in places(program):
@@ -171,7 +171,7 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
             place = Place(program.model, tuple(layer for layer in layers if share.has(parameter, layer)))
             if layers and not place.layers:
                 continue
-            shape = matrix(parameter, sizes)
+            shape = matrix(parameter)
             cut = share.cuts(parameter.part)
             for name, often in formats(scheme, parameter, shape, place):
                 count = often * times
@@ -180,7 +180,7 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
                     found.append((parameter, count))
                 else:
                     chosen = weight_format(name or scheme.base or PLAIN[parameter.width])
-                    found += ((piece, count) for piece in pieces(parameter, shape, chosen, sizes, share))
+                    found += ((piece, count) for piece in pieces(parameter, shape, chosen, share))
     return tuple(found)
 
 
@@ -216,7 +216,7 @@ def _from_file(
             yield state_of("as in the file", weight, -(-size // degree), ()), count
 
 
-def on_rank(parameter: Parameter, shape: Matrix | None, sizes: Sizes, share: Share) -> Matrix:
+def on_rank(parameter: Parameter, shape: Matrix | None, share: Share) -> Matrix:
     """The part of a weight that lies on one rank.
 
     Key and value heads are copied where there are fewer than ranks; a vocabulary is filled up to whole
@@ -242,21 +242,21 @@ def on_rank(parameter: Parameter, shape: Matrix | None, sizes: Sizes, share: Sha
     if parameter.cut == "row":
         return Matrix(count, rows, -(-columns // degree))
     if parameter.dims[0] == "k":
-        heads = sizes.count(("k",))
+        heads = parameter.sizes.count(("k",))
         return Matrix(count, rows // heads * max(1, heads // degree), columns)
     return Matrix(count, -(-rows // degree), columns)
 
 
 def pieces(
-    parameter: Parameter, shape: Matrix | None, chosen: WeightFormat, sizes: Sizes, share: Share = WHOLE
+    parameter: Parameter, shape: Matrix | None, chosen: WeightFormat, share: Share = WHOLE
 ) -> Iterator[State]:
     """The pieces that ``chosen`` makes of a weight; of experts all matrices together."""
-    count, rows, columns = on_rank(parameter, shape, sizes, share)
+    count, rows, columns = on_rank(parameter, shape, share)
     dims, inputs = parameter.dims, len(parameter.dims) - parameter.inputs
     for piece in chosen.pieces:
         size = piece.bytes_for(rows, columns) * count
         for shown in (dims, dims[:inputs], dims[inputs:], ()):
-            elements = sizes.count(shown)
+            elements = parameter.sizes.count(shown)
             if not elements:  # experts without a width hold nothing
                 continue
             common = gcd(size, elements)

@@ -15,7 +15,7 @@ from memgui.estimator.layout import Layout
 from memgui.estimator.optimizers import Trained
 from memgui.estimator.program import Program
 from memgui.estimator.state import State, state_of
-from memgui.estimator.tape import Parameter, Sizes, Tensor
+from memgui.estimator.tape import Parameter, Tensor
 
 PERSISTENT: Final = 100_000
 """Weights up to this many numbers DeepSpeed keeps gathered (``param_persistence_threshold``)."""
@@ -27,12 +27,12 @@ Shape = tuple[int, ...]
 Listed = tuple[tuple[State, int], ...]
 
 
-def shape_of(parameter: Parameter, sizes: Sizes) -> Shape:
+def shape_of(parameter: Parameter) -> Shape:
     """The shape of a weight as PyTorch holds it: what it makes, what it reads; experts stacked.
 
     A convolution keeps its dimensions apart.
     """
-    values = sizes.values
+    values = parameter.sizes.values
     counts = [dim if isinstance(dim, int) else values[dim] for dim in parameter.dims]
     if parameter.role == "convolution":
         return tuple(counts)
@@ -49,9 +49,9 @@ def ranks_of(parameter: Parameter, layout: Layout) -> int:
     return layout.expert_replicas if parameter.cut == "expert" else layout.replicas
 
 
-def shard(parameter: Parameter, count: int, layout: Layout, sizes: Sizes) -> tuple[Shape, int]:
+def shard(parameter: Parameter, count: int, layout: Layout) -> tuple[Shape, int]:
     """The shape of a weight's shard, and how often it lies on a rank; ``count`` layers have the weight."""
-    shape = shape_of(parameter, sizes)
+    shape = shape_of(parameter)
     ranks = ranks_of(parameter, layout)
     if layout.fsdp:
         return (-(-shape[0] // ranks), *shape[1:]), count
@@ -59,16 +59,14 @@ def shard(parameter: Parameter, count: int, layout: Layout, sizes: Sizes) -> tup
 
 
 def _shards(
-    parameters: Iterable[tuple[Parameter, int]], name: str, width: int, layout: Layout, sizes: Sizes
+    parameters: Iterable[tuple[Parameter, int]], name: str, width: int, layout: Layout
 ) -> Iterator[tuple[State, int]]:
     for parameter, count in parameters:
-        shape, often = shard(parameter, count, layout, sizes)
+        shape, often = shard(parameter, count, layout)
         yield state_of(name, parameter, width or parameter.width, shape, prod(shape)), often
 
 
-def weight_shards(
-    kept: Iterable[tuple[Parameter | State, int]], layout: Layout, keeping: Keeping, sizes: Sizes
-) -> Listed:
+def weight_shards(kept: Iterable[tuple[Parameter | State, int]], layout: Layout, keeping: Keeping) -> Listed:
     """Shards of all weights; of those that FSDP trains, in the format that the optimizer updates."""
     found: list[tuple[State, int]] = []
     for thing, count in kept:
@@ -78,18 +76,16 @@ def weight_shards(
             found.append((state_of(thing.name, thing.of, 1, (size,), size), 1))
             continue
         width = keeping.master if layout.fsdp and thing.grad else 0
-        found += _shards([(thing, count)], "weight shard", width, layout, sizes)
+        found += _shards([(thing, count)], "weight shard", width, layout)
         if not layout.fsdp and thing.elements <= PERSISTENT:
             found.append((state_of("weight, gathered", thing, thing.width), count))
     return tuple(found)
 
 
-def gradient_shards(
-    trained: Iterable[tuple[Parameter, int]], layout: Layout, keeping: Keeping, sizes: Sizes
-) -> Listed:
+def gradient_shards(trained: Iterable[tuple[Parameter, int]], layout: Layout, keeping: Keeping) -> Listed:
     """Shards of gradients: FSDP's are of the format of its weights' shards."""
     width = keeping.gradient_width or (keeping.master if layout.fsdp else 0)
-    return tuple(_shards(trained, "gradient shard", width, layout, sizes))
+    return tuple(_shards(trained, "gradient shard", width, layout))
 
 
 def buckets(trained: Iterable[tuple[Parameter, int]], layout: Layout) -> Listed:

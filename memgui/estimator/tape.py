@@ -232,6 +232,7 @@ class Tape:
             self.key,
             part or self.part,
             self.module,
+            sizes=self.sizes,
             elements=elements,
             cut=cut,
             role=role,

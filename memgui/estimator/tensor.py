@@ -114,14 +114,16 @@ class Tensor(msgspec.Struct, eq=False, gc=False):
         return f"{self.name}{list(self.dims)}x{self.width}"
 
 
-class Parameter(Tensor, eq=False, gc=False):
+class Parameter(Tensor, eq=False, gc=False, kw_only=True):
     """A weight: ``cut`` says what splits it (``column``, ``row``, ``vocabulary``, ``expert``, or nothing).
 
     ``role`` says what a linear layer does (``attention.v``, ``mlp.down``, ...), ``inputs`` how many of its
     last dimensions are what it reads: number formats store matrices, and mixes choose by role.
-    ``tied`` marks a weight used in more than one place; ``copy`` is autocast's copy of it.
+    ``tied`` marks a weight used in more than one place; ``copy`` is autocast's copy of it.  ``sizes`` are
+    those of its layer: what the symbols in ``dims`` are worth.
     """
 
+    sizes: Sizes
     elements: int = 0
     cut: str = ""
     role: str = ""

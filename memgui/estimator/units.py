@@ -39,7 +39,7 @@ class Unit:
 
     def __init__(self, parameters: Iterable[Parameter], program: Program, keeping: Keeping) -> None:
         listed = list(dict.fromkeys(parameters))
-        layout, sizes = keeping.layout, program.sizes
+        layout = keeping.layout
         self.gathered = group([Scratch(one, one.coefficient, 0) for one in listed])
         self.buffer = group([Scratch(one, one.coefficient, 0) for one in listed])
         reduced: list[Scratch] = []
@@ -49,7 +49,7 @@ class Unit:
             if one.grad or flat:
                 width = keeping.master or one.width
                 narrow = layout.reduce_width or width
-                shape, often = shard(one, 1, layout, sizes)
+                shape, often = shard(one, 1, layout)
                 reduced.append(Scratch(one, one.elements * narrow, 0))
                 shards.append(Scratch(one, prod(shape) * often * width, 0))
         self.reduced = group(reduced)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memgui.catalog import Catalog
 from memgui.estimator import estimate, ledger
 from memgui.estimator.ledger import StepFigures
 from memgui.estimator.optimizers import OPTIMIZERS
@@ -16,7 +17,7 @@ from memgui.estimator.settled import settled
 from memgui.spec import Lora, Scenario
 from memgui.spec.fields.optimizers import IN_BACKWARD
 from memgui.spec.model import ModelSpec
-from tests.estimator.build import spread, training
+from tests.estimator.build import serving, spread, training
 from tests.estimator.models import LLAMA_2_7B, LLAMA_3_1B, SMOLLM2, llama
 
 TINY = llama("tiny", 512, 256, 6, (8, 8, 32), 512)
@@ -310,3 +311,21 @@ def test_one_flat_parameter_has_the_gradients_of_its_frozen_weights() -> None:
     )
     shared = estimate(spread(scenario, data=2, sharding="zero3"))
     assert shared.allocated_bytes == pytest.approx(22.18e9, rel=0.005)
+
+
+@pytest.mark.parametrize("name", ["gemma-4-31B-it", "gemma-4-E2B-it"])
+def test_layers_of_sizes_of_their_own_are_shared_out_by_these(name: str) -> None:
+    scenario = training(Catalog().model(name).model, precision="bf16", sequence_length=16)
+    whole = estimate(scenario).component("weights").bytes
+    shard = estimate(spread(scenario, data=4, sharding="zero3")).component("weights").bytes
+    assert 0 <= 4 * shard - whole < whole // 1_000_000
+
+
+def test_layers_of_sizes_of_their_own_are_packed_by_these() -> None:
+    model = Catalog().model("gemma-4-31B-it").model
+    plain = estimate(serving(model, weight_format="bf16"))
+    packed = estimate(serving(model, weight_format="nf4"))
+    linear = plain.parameters.by_part["attention"] + plain.parameters.by_part["mlp"]
+    saved = plain.component("weights").bytes - packed.component("weights").bytes
+    # half a byte, and four for 64 numbers, in place of two bytes
+    assert saved == pytest.approx((2 - 0.5 - 4 / 64) * linear, rel=1e-4)

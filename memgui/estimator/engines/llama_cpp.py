@@ -180,7 +180,6 @@ def _with_rows(
     scenario: Scenario, model: Model, place: Place, everywhere: list[Place], things: list[Listed]
 ) -> list[Listed]:
     """``things`` without the matrices, and of those on all devices the rows that lie on this one."""
-    sizes = model.program.sizes
     head = any(one.head for one in everywhere)
     share = Share(
         start=everywhere[0].start,
@@ -192,8 +191,8 @@ def _with_rows(
     whole: list[Listed] = list(loaded(scenario, model.program, share).things)
     if head and scenario.model.tie_word_embeddings:
         whole += _tied(scenario, model)
-    kept = [(thing, count) for thing, count in things if not is_matrix(thing, sizes)]
-    return [*kept, *on_device(scenario, whole, sizes, place.device)]
+    kept = [(thing, count) for thing, count in things if not is_matrix(thing)]
+    return [*kept, *on_device(scenario, whole, place.device)]
 
 
 def _tied(scenario: Scenario, model: Model) -> list[tuple[Parameter | Piece, int]]:

@@ -12,7 +12,7 @@ from typing import Final
 from memgui.estimator.options import capability
 from memgui.estimator.quantisation import matrix
 from memgui.estimator.state import State, state_of
-from memgui.estimator.tape import Parameter, Sizes
+from memgui.estimator.tape import Parameter
 from memgui.spec.scenario import Scenario
 
 Thing = Parameter | State
@@ -27,10 +27,10 @@ def splits(scenario: Scenario) -> bool:
     return scenario.parallelism.tensor > 1
 
 
-def is_matrix(thing: Thing, sizes: Sizes) -> bool:
+def is_matrix(thing: Thing) -> bool:
     """Whether ``thing`` is (a piece of) a matrix that is split."""
     weight = thing.of if isinstance(thing, State) else thing
-    shape = matrix(weight, sizes)
+    shape = matrix(weight)
     return shape is not None and shape.matrices == 1
 
 
@@ -42,11 +42,11 @@ def stretch(scenario: Scenario, rows: int, device: int) -> int:
     return ends[device + 1] - ends[device]
 
 
-def on_device(scenario: Scenario, things: Iterable[Listed], sizes: Sizes, device: int) -> Iterator[Listed]:
+def on_device(scenario: Scenario, things: Iterable[Listed], device: int) -> Iterator[Listed]:
     """The rows of every matrix in ``things`` that lie on ``device``."""
     for thing, count in things:
         weight = thing.of if isinstance(thing, State) else thing
-        shape = matrix(weight, sizes)
+        shape = matrix(weight)
         if shape is None or shape.matrices > 1:
             continue
         here = stretch(scenario, shape.rows, device)
