@@ -33,13 +33,6 @@ def main(argv: list[str] | None = None) -> int:
 
 def _program() -> Callable[[], int]:
     """What opens the window, with no more loaded and read for it than it takes."""
-    # msgspec looks for this one where other tools have brought it; Python's own typing has all that it takes.
-    spare = sys.modules.setdefault("typing_extensions", None) is None  # type: ignore[arg-type]
-    try:
-        import msgspec  # noqa: F401
-    finally:
-        if spare:
-            del sys.modules["typing_extensions"]
     # Before PySide6, which would read their source.
     import memgui.estimator
     import memgui.presets.session
