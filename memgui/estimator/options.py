@@ -16,6 +16,7 @@ from memgui.estimator.dimensions import chunk_tokens
 from memgui.estimator.layout import kept_precision, layout_of
 from memgui.estimator.modules.names import targets
 from memgui.estimator.split import ALL, WHOLE, Split, Stage
+from memgui.estimator.symbols import open_symbols
 from memgui.spec.formats import SCHEMES
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Lora, Scenario, Training
@@ -158,6 +159,8 @@ class Options(NamedTuple):
     """layers go through torch.compile"""
     fused: bool = False
     """Liger's kernels stand in for norms, rotations and gates"""
+    ragged: tuple[str, ...] = ()
+    """letters of lengths that are no multiple of 8, where SDPA may be given a mask, which it pads"""
     few_tokens: bool = False
     """so few in a micro batch that packed weights are multiplied without being unpacked"""
 
@@ -223,8 +226,35 @@ def _meant(lora: Lora, model: ModelSpec, implementation: str) -> Lora:
     return lora if called == lora.target_modules else msgspec.structs.replace(lora, target_modules=called)
 
 
+def _ragged(scenario: Scenario, chosen: Options) -> Options:
+    """``chosen`` with the lengths that are no multiple of 8, if SDPA may be given a mask of so many keys."""
+    model = scenario.model
+    masked = (
+        chosen.masked
+        or chosen.static
+        or chosen.windowed
+        or chosen.trained == "prefix"
+        or model.explicit_mask
+        or model.relative_attention_num_buckets
+        or model.index_topk
+    )
+    if not masked or chosen.attention != "sdpa" or chosen.backend not in ("auto", "efficient"):
+        return chosen
+    if chosen.trained == "prefix":
+        letters: tuple[str, ...] = ("sv",)
+    else:
+        letters = ("s", "u") if model.num_encoder_layers else ("s",)
+    known = open_symbols(scenario)
+    ragged = tuple([letter for letter in letters if known[letter][2](scenario) % 8])
+    return chosen._replace(ragged=ragged) if ragged else chosen
+
+
 def options(scenario: Scenario) -> Options:
     """The options of a scenario's training step, or of its prompt phase."""
+    return _ragged(scenario, _options(scenario))
+
+
+def _options(scenario: Scenario) -> Options:
     model = scenario.model
     window = model.sliding_window or model.attention_chunk_size
     if window is not None and not model.is_decoder:

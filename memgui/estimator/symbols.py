@@ -146,6 +146,11 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: -(-target_tokens(s) // 8) * 8,
     ),
+    "u16": (
+        QT_TRANSLATE_NOOP("symbols", "target length rounded up to 16"),
+        None,
+        lambda s: -(-target_tokens(s) // 16) * 16,
+    ),
     "u32": (
         QT_TRANSLATE_NOOP("symbols", "target length rounded up to 32"),
         None,
@@ -165,6 +170,11 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 8"),
         None,
         lambda s: -(-_length(s) // 8) * 8,
+    ),
+    "s16": (
+        QT_TRANSLATE_NOOP("symbols", "sequence length rounded up to 16"),
+        None,
+        lambda s: -(-_length(s) // 16) * 16,
     ),
     "it": (
         QT_TRANSLATE_NOOP("symbols", "tokens that the indexer chooses"),

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from memgui.estimator import estimate, ledger
+from memgui.estimator.options import options
 from memgui.spec import Scenario, Training
 from memgui.spec.model import ModelSpec
 from memgui.spec.validate import validate
@@ -81,3 +82,21 @@ def test_flash_2_in_fp32_is_said() -> None:
 def test_no_more_layers_are_frozen_than_there_are() -> None:
     found = validate(scenario(LLAMA_2_7B, frozen_layers=3))
     assert [(issue.code, issue.severity) for issue in found] == [("more_frozen_than_there_are", "error")]
+
+
+@pytest.mark.parametrize(
+    ("choices", "letters"),
+    [
+        ({"sequence_length": 1001, "padding_mask": True}, ("s",)),
+        ({"sequence_length": 1004, "padding_mask": True}, ("s",)),
+        ({"sequence_length": 1000, "padding_mask": True}, ()),
+        ({"sequence_length": 1001}, ()),
+        ({"sequence_length": 1001, "padding_mask": True, "attention": "eager"}, ()),
+        ({"sequence_length": 1001, "padding_mask": True, "attention": "flash_attention_2"}, ()),
+        ({"sequence_length": 1001, "padding_mask": True, "sdpa_backend": "math"}, ()),
+    ],
+)
+def test_another_program_only_where_a_mask_is_padded(
+    choices: dict[str, object], letters: tuple[str, ...]
+) -> None:
+    assert options(scenario(LLAMA_3_1B, **choices)).ragged == letters

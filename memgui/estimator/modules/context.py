@@ -132,6 +132,11 @@ class Context:
             return -(-value // step) * step
         return f"{length}{step}" if length in ("s", "u", "sv") else length
 
+    def is_ragged(self, length: int | str) -> bool:
+        """Whether ``length`` is no multiple of 8, so that SDPA pads a mask of so many keys."""
+        value = self.sizes.values.get(length) if isinstance(length, str) else length
+        return bool(value % 8) if value is not None else length in self.options.ragged
+
     @property
     def rows(self) -> Dims:
         """One element per token (of the queries)."""

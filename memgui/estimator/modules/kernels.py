@@ -7,7 +7,16 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.eager import eager
 from memgui.estimator.modules.heads import batched, every_head
 from memgui.estimator.modules.ranks import in_ring
-from memgui.estimator.modules.reach import FLASH_2, FLEX, Reach, converted_mask, is_masked
+from memgui.estimator.modules.reach import (
+    FLASH_2,
+    FLEX,
+    Reach,
+    aligned_mask,
+    biased_mask,
+    converted_mask,
+    is_masked,
+    spread_mask,
+)
 from memgui.estimator.tape import ALIAS, BY_HEAD, NEW, Dims, Tape, Tensor
 
 FP32 = 4
@@ -67,12 +76,29 @@ def _attend(
         y = op.flash_attention(t, q, k, v, ("b", "a", c.queries), dims, seed, inner)
         return op.clone(t, y) if q.layout == BY_HEAD else y  # its output lies as the queries do
     if backend == "efficient":
-        mask = converted_mask(t, c, given, o.autocast or q.width, c.rounded(c.keys, 8)) if masked else None
-        rows: Dims = ("b", "a", c.rounded(c.queries, 32))
-        return op.efficient_attention(t, q, k, v, mask, rows, dims, _inside_efficient(t, c, q))
+        return _efficient(t, c, q, k, v, given, masked=masked)
     y = _math(t, c, q, k, v, given, together=together, masked=masked)
     if o.ahead:  # whose code names what it repeats
         t.use(k, v)
+    return y
+
+
+def _efficient(
+    t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, given: Tensor | None, *, masked: bool
+) -> Tensor:
+    """The memory-efficient kernel; who calls it refers to a mask until it returns.
+
+    The one made of a boolean mask gives way to its aligned copy before.
+    """
+    dims: Dims = (*c.rows, "a", v.dims[-1])
+    rows: Dims = ("b", "a", c.rounded(c.queries, 32))
+    if not masked:
+        return op.efficient_attention(t, q, k, v, None, rows, dims, _inside_efficient(t, c, q))
+    given = biased_mask(t, c, given)
+    mask = converted_mask(t, c, given, c.options.autocast or q.width)
+    y = op.efficient_attention(t, q, k, v, aligned_mask(t, c, mask), rows, dims, _inside_efficient(t, c, q))
+    if given is not None and given.width > 1:
+        t.use(given, mask)
     return y
 
 
@@ -202,7 +228,9 @@ def _math(
     o = c.options
     wanted = o.autocast or q.width
     q, k, v = (op.cast(t, x, wanted) for x in (q, k, v))
-    mask = converted_mask(t, c, given, wanted, c.keys) if masked else None
+    mask = None
+    if masked:
+        mask = spread_mask(t, c, converted_mask(t, c, biased_mask(t, c, given), wanted))
     q, k, v = named = [op.cast(t, x, FP32) for x in (q, k, v)]
     if mask is None and c.causal and not o.decode:
         mask = t.tensor("causal mask", (c.queries, c.keys), FP32)

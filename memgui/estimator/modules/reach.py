@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
-from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
+from memgui.estimator.tape import ALIAS, BY_HEAD, NEW, Dims, Tape, Tensor
 from memgui.spec.model import ModelSpec
 
 FLASH_2 = "flash_attention_2"
@@ -99,25 +99,15 @@ def _with_alibi(t: Tape, c: Context, mask: Tensor, alibi: Tensor) -> Tensor:
     return both
 
 
-def converted_mask(t: Tape, c: Context, given: Tensor | None, width: int, keys: int | str) -> Tensor:
-    """The boolean mask as the additive one that a kernel wants, made anew in every layer.
+def biased_mask(t: Tape, c: Context, hidden: Tensor | None) -> Tensor | None:
+    """A bias by distance as the mask: put in order by heads, with what is hidden set to the least number.
 
-    One that is additive already is taken as it is.
+    Without a bias the mask stays what it is.
     """
-    if c.bias is not None:
-        return _biased_mask(t, c, given, c.bias, width, keys)
-    if given is not None and given.width > 1:
-        return op.cast(t, given, width)
-    mask = t.tensor("mask in every layer", ("b", c.queries, keys), width)
-    t.record("mask", (given,) if given is not None else (), mask, (), ())
-    return mask
-
-
-def _biased_mask(
-    t: Tape, c: Context, hidden: Tensor | None, bias: Tensor, width: int, keys: int | str
-) -> Tensor:
-    """A bias by distance as the mask: put in order by heads, with what is hidden set to the least number."""
-    dims: Dims = ("a", c.queries, keys)
+    bias = c.bias
+    if bias is None:
+        return hidden
+    dims: Dims = ("a", c.queries, c.keys)
     if hidden is None and c.causal and not c.options.decode:
         hidden = t.tensor("causal mask", (c.queries, c.keys), 1)
         t.run("ge", (), (hidden,), (), ())
@@ -127,14 +117,43 @@ def _biased_mask(
         mask = t.tensor("position bias, masked", dims, bias.width, bias.grad)
         mask.layout = bias.layout
         t.record("where", (hidden, bias), mask, (hidden,), ((bias, NEW),))
-    if mask.layout != BY_HEAD:
-        mask = op.clone(t, mask, "mask in every layer", dims, BY_HEAD)
-    mask = op.cast(t, mask, width)
-    if mask.dims[0] == "b":
+    return mask if mask.layout == BY_HEAD else op.clone(t, mask, "mask in every layer", dims, BY_HEAD)
+
+
+def converted_mask(t: Tape, c: Context, given: Tensor | None, width: int) -> Tensor:
+    """The boolean mask as the additive one that a kernel wants, made anew in every layer.
+
+    One that is additive already is taken as it is.
+    """
+    if given is not None and given.width > 1:
+        return op.cast(t, given, width)
+    mask = t.tensor("mask in every layer", ("b", c.queries, c.keys), width)
+    return t.record("mask", (given,) if given is not None else (), mask, (), ())
+
+
+def aligned_mask(t: Tape, c: Context, mask: Tensor) -> Tensor:
+    """``mask`` as the memory-efficient kernel takes it: every row begins at a multiple of 8 elements.
+
+    Where the number of keys is none, PyTorch 2.13 (``pad_bias``) pads the mask, in any format, and the
+    kernel sees a piece of the copy.  It makes the gradient in rows of whole 16 elements.
+    """
+    if c.is_ragged(c.keys):
+        padded = t.tensor(mask.name, (*mask.dims[:-1], c.rounded(c.keys, 8)), mask.width, mask.grad)
+        t.record("constant_pad_nd", (mask,), padded, (), ((mask, NEW),))
+        mask = op.piece(t, padded, mask.name, mask.dims)
+    return spread_mask(t, c, mask, c.rounded(c.keys, 16) if mask.grad else c.keys)
+
+
+def spread_mask(t: Tape, c: Context, mask: Tensor, keys: int | str = "") -> Tensor:
+    """A bias for all sequences as one for each, whose gradient has rows of ``keys``."""
+    whole = mask.dims[0] == "b" or c.bias is None
+    if whole and not mask.grad:
         return mask
-    whole = t.view(mask, "mask in every layer", ("b", *mask.dims))
-    t.run("expand", (mask,), (whole,), (), ((mask, NEW),) if mask.grad else ())
-    return whole
+    dims: Dims = (*(mask.dims if whole else ("b", *mask.dims))[:-1], keys or c.keys)
+    wide = t.view(mask, "mask in every layer", dims)
+    kept = whole or c.options.one_sequence
+    t.run("expand", (mask,), (wide,), (), ((mask, ALIAS if kept else NEW),) if mask.grad else ())
+    return wide
 
 
 def alibi(t: Tape, c: Context, dims: Dims, width: int) -> None:
