@@ -180,7 +180,9 @@ class SetUpBar:
             if hatched.width() > 1:
                 painter.fillRect(hatched, hatch_brush(paint.hatch, painter.device().devicePixelRatioF()))
             return
-        self._write(rect, segment.key, int(sizes.components[segment.key]))
+        left, end = geometry.free_of(rect.left(), rect.right(), area.left() + self._scale.x(sizes.limit))
+        room = QRectF(left, rect.top(), end - left, rect.height())
+        self._write(room, segment.key, int(sizes.components[segment.key]))
 
     def _write(self, rect: QRectF, key: str, size: int) -> None:
         painter, look = self._painter, self._look
