@@ -35,6 +35,9 @@ from memgui.planning.compare import Comparison, Row
 HIGH, HEADER = 24, 28
 _NAME, _FIGURE, _DELTA, _PERCENT = 160, 72, 92, 68
 
+Edges = tuple[list[float], float, float]
+"""Right edges of the figures, of the difference and of the per cent, in px."""
+
 
 class Line(msgspec.Struct, frozen=True):
     """A row as it is written.  ``sizes`` by column shown; ``rise`` is the sign of the difference."""
@@ -265,8 +268,7 @@ class DeltaTable(QWidget):
 
     # painting
 
-    def _edges(self, look: Look) -> tuple[list[float], float, float]:
-        """Right edges of the figures, the difference, the per cent."""
+    def _edges(self, look: Look) -> Edges:
         percent = self.width() - look.px(16)
         widest = max((look.width(line.percent) for line in self._lines), default=0.0)
         delta = percent - max(widest + look.px(24), look.px(_PERCENT))
@@ -284,7 +286,8 @@ class DeltaTable(QWidget):
         colours = look.colours
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._paint_header(painter, look, numbers, comparison)
+        edges = self._edges(look)
+        self._paint_header(painter, look, edges, numbers, comparison)
         for place, line in enumerate(self._lines):
             rect = QRectF(self.row_rect(place))
             current = bool(line.path) and line.path == self._selection.component[:2]
@@ -293,17 +296,19 @@ class DeltaTable(QWidget):
                 painter.fillRect(QRectF(0, rect.top(), look.px(3), rect.height()), colours.accent)
             elif self._selection.hover[: len(line.path)] == line.path and self._selection.hover:
                 painter.fillRect(rect, colours.hover)
-            self._paint_name(painter, look, rect, line, current)
+            self._paint_name(painter, look, edges, rect, line, current)
             weight = 400 if len(line.path) > 1 else 500
-            self._paint_figures(painter, look, rect, line, weight, [colours.text] * len(line.sizes))
+            self._paint_figures(painter, look, edges, rect, line, weight, [colours.text] * len(line.sizes))
             if current and self._ring and self.hasFocus():
                 clear = QColor(0, 0, 0, 0)
                 outlined(painter, rect.adjusted(1, 1, -1, -1), look.px(4), clear, colours.accent, 2)
         if self._ring and self.hasFocus() and self._place() < 0:
             outlined(painter, QRectF(self.rect()), look.px(4), QColor(0, 0, 0, 0), colours.accent, 2)
-        self._paint_foot(painter, look)
+        self._paint_foot(painter, look, edges)
 
-    def _paint_header(self, painter: QPainter, look: Look, numbers: Numbers, comparison: Comparison) -> None:
+    def _paint_header(
+        self, painter: QPainter, look: Look, edges: Edges, numbers: Numbers, comparison: Comparison
+    ) -> None:
         height = look.px(HEADER)
         for y in (0, height):
             painter.fillRect(QRectF(0, y, self.width(), 1), look.colours.hairline)
@@ -311,7 +316,7 @@ class DeltaTable(QWidget):
         painter.setPen(look.colours.secondary)
         title = self.tr("Component, {unit}").format(unit=numbers.unit)
         small.write(painter, QRectF(look.px(46), 0, self.width(), height), title)
-        figures, delta, percent = self._edges(look)
+        figures, delta, percent = edges
         heads = [
             (str(comparison.columns[at].name), edge) for at, edge in zip(self._shown, figures, strict=True)
         ]
@@ -320,7 +325,9 @@ class DeltaTable(QWidget):
         for text, edge in heads:
             small.write(painter, QRectF(0, 0, edge, height), text, RIGHT)
 
-    def _paint_name(self, painter: QPainter, look: Look, rect: QRectF, line: Line, current: bool) -> None:
+    def _paint_name(
+        self, painter: QPainter, look: Look, edges: Edges, rect: QRectF, line: Line, current: bool
+    ) -> None:
         colours = look.colours
         part = len(line.path) > 1
         middle = rect.center().y()
@@ -333,7 +340,7 @@ class DeltaTable(QWidget):
             paint_swatch(painter, look, left - look.px(20), middle, colours.part(line.path[0], place))
         elif line.path and line.path[0] in COMPONENTS:
             paint_swatch(painter, look, left - look.px(20), middle, colours.component(line.path[0]))
-        figures, _, _ = self._edges(look)
+        figures, _, _ = edges
         room = (figures[0] if figures else self.width()) - look.px(_FIGURE) + look.px(8) - left
         weight = 400 if part else 500
         painter.setPen(colours.secondary if part and not current else colours.text)
@@ -345,9 +352,16 @@ class DeltaTable(QWidget):
         metrics.write(painter, QRectF(left, rect.top(), room + 2, rect.height()), shown)
 
     def _paint_figures(
-        self, painter: QPainter, look: Look, rect: QRectF, line: Line, weight: int, inks: Sequence[QColor]
+        self,
+        painter: QPainter,
+        look: Look,
+        edges: Edges,
+        rect: QRectF,
+        line: Line,
+        weight: int,
+        inks: Sequence[QColor],
     ) -> None:
-        figures, delta, percent = self._edges(look)
+        figures, delta, percent = edges
         metrics = look.metrics(Role.BODY, weight)
         for text, edge, ink in zip(line.sizes, figures, inks, strict=True):
             painter.setPen(ink)
@@ -362,7 +376,7 @@ class DeltaTable(QWidget):
             wide = look.width(line.delta, Role.BODY, weight)
             paint_triangle(painter, look, delta - wide - look.px(9), rect.center().y(), line.rise, grey)
 
-    def _paint_foot(self, painter: QPainter, look: Look) -> None:
+    def _paint_foot(self, painter: QPainter, look: Look, edges: Edges) -> None:
         if self._at_foot is None:
             return
         colours = look.colours
@@ -372,9 +386,9 @@ class DeltaTable(QWidget):
         rect.translate(0, 1)
         painter.setPen(colours.text)
         look.metrics(Role.BODY, 600).write(painter, rect.adjusted(look.px(46), 0, 0, 0), total.name)
-        self._paint_figures(painter, look, rect, total, 600, [colours.text] * len(total.sizes))
+        self._paint_figures(painter, look, edges, rect, total, 600, [colours.text] * len(total.sizes))
         rect.translate(0, look.px(HIGH))
         painter.setPen(colours.secondary)
         look.metrics().write(painter, rect.adjusted(look.px(46), 0, 0, 0), spare.name)
         inks = [colours.verdict(self._kinds[at]) for at in self._shown]
-        self._paint_figures(painter, look, rect, spare, 400, inks)
+        self._paint_figures(painter, look, edges, rect, spare, 400, inks)
