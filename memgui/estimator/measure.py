@@ -129,7 +129,9 @@ class Contents:
         """Add a group to ``components``; returns what the allocator's blocks add to it."""
         excess = 0
         values, known = self.numbers.values, self._excess
-        for component, coefficient, monomial, count in _table(group, sort):
+        tables = group.tables
+        table = None if tables is None else tables.get(sort)
+        for component, coefficient, monomial, count in table or _table(group, sort):
             size = coefficient * values[monomial]
             over = known.get(size)
             if over is None:
@@ -150,19 +152,16 @@ class Contents:
 
 
 def _table(group: Group, sort: Sorter) -> Table:
-    """What a group holds, alike things together; the same for each workload, so it is kept.
+    """What a group holds, alike things together, made and kept: it is the same for each workload.
 
     A sorter sorts alike each time; it holds what it looks things up in, and never the group.
     """
-    tables = group.tables
-    table = None if tables is None else tables.get(sort)
-    if table is None:
-        alike: dict[tuple[str, int, int], int] = {}
-        for thing in group.things:
-            kind = sort(thing), thing.coefficient, thing.monomial
-            alike[kind] = alike.get(kind, 0) + 1
-        table = tuple([(*kind, count) for kind, count in alike.items()])
-        if tables is None:
-            tables = group.tables = {}
-        tables[sort] = table
+    alike: dict[tuple[str, int, int], int] = {}
+    for thing in group.things:
+        kind = sort(thing), thing.coefficient, thing.monomial
+        alike[kind] = alike.get(kind, 0) + 1
+    table = tuple([(*kind, count) for kind, count in alike.items()])
+    if group.tables is None:
+        group.tables = {}
+    group.tables[sort] = table
     return table

@@ -89,8 +89,9 @@ class States:
             kept.append(one)
             if rule.wide_elsewhere and one.width < 4 and not settings.state_width:
                 self.doubt += one.bytes(weight) // one.width * (4 - one.width) * count
+        elements = weight.elements
         for one in kept:
-            size = one.bytes(weight)
+            size = one.width * elements if one.shape is None else one.bytes(weight)
             self.sizes[size] = self.sizes.get(size, 0) + count
         return tuple(kept)
 
@@ -124,10 +125,10 @@ def _kind(weight: Weight) -> tuple[object, ...]:
 def _alike(trained: Trained) -> Iterable[tuple[Weight, int]]:
     """One weight of each kind, with how many there are."""
     found: dict[tuple[object, ...], tuple[Weight, int]] = {}
-    for weight, count in trained:
-        kind = _kind(weight)
+    for one in trained:
+        kind = _kind(one[0])
         known = found.get(kind)
-        found[kind] = (weight, count) if known is None else (known[0], known[1] + count)
+        found[kind] = one if known is None else (known[0], known[1] + one[1])
     return found.values()
 
 

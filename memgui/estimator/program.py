@@ -227,14 +227,17 @@ class Program:
         """Layers of other sizes get sizes of their own; letters that differ are called after their mixer."""
         o = self.options
         values = dict(self.values)
+        alike: dict[str, tuple[ModelSpec, Sizes]] = {}
         for text in self.model.layer_variants:
             found = variant(text)
-            if found is None:
+            if found is None or found[0] in self.context.variants:
                 continue
-            mixer = found[0]
-            own = varied(self.model, mixer)
-            sizes = self.sizes.beside(on_rank(model_values(own, rank, o.virtual_tokens), o.split))
-            self.context.variants[mixer] = own, sizes
+            mixer, _, changes = text.partition(":")
+            if changes not in alike:
+                own = varied(self.model, mixer)
+                sizes = self.sizes.beside(on_rank(model_values(own, rank, o.virtual_tokens), o.split))
+                alike[changes] = own, sizes
+            self.context.variants[mixer] = _, sizes = alike[changes]
             differing = sizes.values.items() - self.sizes.values.items()
             letters = {letter: f"{letter}_{mixer}" for letter, _ in sorted(differing)}
             values |= {name: sizes.values[letter] for letter, name in letters.items()}

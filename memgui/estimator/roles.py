@@ -6,8 +6,7 @@ gradient in parts.  PyTorch sums them in one buffer, from the first contribution
 
 from __future__ import annotations
 
-from collections.abc import Iterable, KeysView
-from itertools import chain
+from collections.abc import Container, Iterable
 
 from memgui.estimator.block import Block
 from memgui.estimator.events import Gradient, gradient_of
@@ -35,7 +34,7 @@ class Cast:
         """of each block that has to do with them, what gets a gradient in its backward"""
         if shared:
             for block in blocks:
-                touched = _touched(block, self._waiting.keys())
+                touched = _touched(block, self._waiting)
                 if touched or not self._waiting.keys().isdisjoint(block.tape.handed_out):
                     self._touched[block] = touched
         self._last: dict[Tensor, int] = {}
@@ -92,7 +91,6 @@ class Cast:
         return role
 
 
-def _touched(block: Block, shared: KeysView[Tensor]) -> frozenset[Tensor]:
+def _touched(block: Block, shared: Container[Tensor]) -> frozenset[Tensor]:
     """What of ``shared`` gets a gradient in the block's backward."""
-    edges = dict(chain.from_iterable([op.back for op in block.tape.ops]))
-    return frozenset(shared & edges.keys())
+    return frozenset([tensor for op in block.tape.ops for tensor, _ in op.back if tensor in shared])

@@ -110,7 +110,7 @@ class Heights:
             (self.bound(point) + beside, -index, point, beside)
             for index, (point, beside) in enumerate(points)
         ]
-        bounded.sort(key=_first_two, reverse=True)
+        bounded.sort(reverse=True)  # no two have the same number: points are never compared
         best: Highest | None = None
         for bound, index, point, beside in bounded:
             if bound < floor:
@@ -120,7 +120,3 @@ class Heights:
             if most > floor or (most == floor and (best is None or -index < best.at)):
                 floor, best = most, Highest(most, -index, point, offset)
         return best
-
-
-def _first_two(one: tuple[int, int, Point, int]) -> tuple[int, int]:
-    return one[:2]

@@ -37,6 +37,10 @@ class Stock(msgspec.Struct, eq=False, gc=False):
         """All that is in another stock comes (or goes) ``times`` times."""
         self.entries += ((other, _each, times),)
 
+    def grown(self, other: Stock, times: int = 1) -> Stock:
+        """What is there when all that is in another stock has come (or gone) ``times`` times."""
+        return Stock(self, ((other, _each, times),))
+
     def happen(self, events: Events, sort: Sorter, stop: int | None = None, *, whole: bool = True) -> None:
         """The first ``stop`` events happen (all of them); see :meth:`Events.net`."""
         born, gone = events.net(stop, whole=whole)

@@ -82,8 +82,7 @@ class Walk(Inside):
                     live.include(embedded)
                 layer = self.ahead(kind)
                 yield Point(stack.layer_key, live, layer, index, count)
-                live = Stock(live)
-                live.include(layer.slope, count)
+                live = live.grown(layer.slope, count)
                 live.add(kind.shared, sort)
                 index += count
             if index > 1 and not stack.holds_input_outside and not stack.leaf_lies:
@@ -159,8 +158,7 @@ class Walk(Inside):
                     continue
                 layer = self.behind(kind, roles, end)
                 yield Point(stack.layer_key, live, layer, index + count - 1, count, -1)
-                live = Stock(live)
-                live.include(layer.slope, count)
+                live = live.grown(layer.slope, count)
             frame = stack.frame
             live.add(stack.shared_kept, frame.sort_input, -1)
             if stack.leaf_is_input:

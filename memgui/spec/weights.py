@@ -47,7 +47,8 @@ def weights(text: str) -> Weights | None:
     found = _TEXT.fullmatch(text)
     if found is None:
         return None
-    count, *shape = map(int, found["sizes"].split("x"))
+    name, sizes = found.groups()
+    count, *shape = map(int, sizes.split("x"))
     if count > MOST_EACH or count * prod(shape) > 10**15:
         return None
-    return Weights(found["name"], count, tuple(shape))
+    return Weights(name, count, tuple(shape))

@@ -57,7 +57,7 @@ def _with_own(model: ModelSpec, layer: LayerPlan) -> LayerPlan:
     if model.layer_scalar:
         name, last = blocks[-1]
         blocks = (*blocks[:-1], (name, _scaled(last)))
-    return layer._replace(blocks=blocks, variant=mixer if own != model else "")
+    return layer._replace(blocks=blocks, variant=mixer if own is not model and own != model else "")
 
 
 @cache
