@@ -151,7 +151,7 @@ class Block:
     @once
     def products(self) -> int:
         """How many matrix products it runs."""
-        return sum(op.name == "mm" for op in self.tape.ops)
+        return sum(op.name == "mm" for op in self.tape.written)
 
     def sparing(self, before: int) -> Sparing:
         """The block checkpointed by operator, with ``before`` matrix products before it in its layer."""

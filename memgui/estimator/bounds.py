@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from memgui.estimator.events import Pairs
+from memgui.estimator.op import Stretch
 from memgui.estimator.tape import Tape
 
 
@@ -24,12 +25,15 @@ def summed(*parts: Iterable[tuple[int, int]]) -> Pairs:
 def born_forward(tape: Tape) -> Pairs:
     """All that is allocated while the block runs, as if none of it were freed."""
     total: defaultdict[int, int] = defaultdict(int)
-    for op in tape.ops:
+    for op in tape.written:
         for tensor in op.outs:
             if tensor.base is None:
                 total[tensor.monomial] += tensor.coefficient
         if op.extra is not None:
             total[op.extra[1]] += op.extra[0]
+            if isinstance(op, Stretch):
+                for coefficient, monomial in op.pattern.born:
+                    total[monomial] += coefficient
         if op.inner is not None:
             total[op.inner[1]] += op.inner[0]
     return tuple([(coefficient, monomial) for monomial, coefficient in total.items()])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from memgui.estimator.bounds import born_forward, summed
 from memgui.estimator.events import Gradient, Group, Pairs, gradient_of, group
 from memgui.estimator.lifetimes import Role
+from memgui.estimator.op import Stretch
 from memgui.estimator.tape import ALIAS, PARAMETER, PROMOTED, Tape, Tensor
 
 
@@ -61,7 +62,7 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
     coming = coming_to(tape)
     total: defaultdict[int, int] = defaultdict(int)
     whole = tape.leaf is None  # whose gradient stays
-    for op in reversed(tape.ops):
+    for op in reversed(tape.written):
         edges = op.back
         if not edges:
             continue
@@ -87,6 +88,11 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
                 found.append(tensor)
         if op.back_extra is not None:
             total[op.back_extra[1]] += op.back_extra[0]
+            if isinstance(op, Stretch):
+                if not reached.issuperset(op.outs):  # not all of it is reached
+                    return read_back(tape.apart(), waiting)
+                for coefficient, monomial in op.pattern.born_back:
+                    total[monomial] += coefficient
         if op.back_inner is not None:
             total[op.back_inner[1]] += op.back_inner[0]
     born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
@@ -117,5 +123,5 @@ def coming_to(tape: Tape) -> dict[Tensor, int]:
     """Weights that get several gradients in the block, and not one through autocast's copy: how many."""
     if not tape.reused:
         return {}
-    found = Counter(tensor for op in tape.ops for tensor, _ in op.back if tensor in tape.reused)
+    found = Counter(tensor for op in tape.written for tensor, _ in op.back if tensor in tape.reused)
     return {tensor: count for tensor, count in found.items() if count > 1}

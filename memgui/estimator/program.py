@@ -148,7 +148,7 @@ class Stack:
     def _unseen(self, chosen: Collection[Tensor]) -> set[Tensor]:
         """What of ``chosen`` no layer that is checkpointed is handed."""
         tapes = [block.tape for kind in self.kinds if kind.recomputed for block in kind.blocks]
-        return {*chosen}.difference(tensor.root for tape in tapes for op in tape.ops for tensor in op.ins)
+        return {*chosen}.difference(tensor.root for tape in tapes for op in tape.written for tensor in op.ins)
 
 
 class Program:

@@ -93,4 +93,4 @@ class Cast:
 
 def _touched(block: Block, shared: Container[Tensor]) -> frozenset[Tensor]:
     """What of ``shared`` gets a gradient in the block's backward."""
-    return frozenset([tensor for op in block.tape.ops for tensor, _ in op.back if tensor in shared])
+    return frozenset([tensor for op in block.tape.written for tensor, _ in op.back if tensor in shared])

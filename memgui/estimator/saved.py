@@ -7,9 +7,11 @@ it is alive from the moment backward reaches it.
 from __future__ import annotations
 
 from collections.abc import Container
+from itertools import repeat
 from typing import Final
 
 from memgui.estimator.events import Events, Inner, Scratch
+from memgui.estimator.op import Stretch
 from memgui.estimator.tape import CARRIED, MADE, PARAMETER, Op, Tape, Tensor
 
 DISCARDED: Final = frozenset(("layernorm",))
@@ -69,8 +71,10 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
     again its inputs are kept, and what was made in it is not.
     """
     saved: dict[Tensor, int] = {}
+    if tape.folded and not tape.regions:
+        return _saved_of_stretches(tape)
     if not tape.regions:
-        for op in tape.ops:
+        for op in tape.written:
             for tensor in op.saves:
                 root = tensor.base or tensor
                 if root in saved:
@@ -98,6 +102,21 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
                 else:
                     saved[root] = 1
                     root.part, root.module = op.part, op.module
+    return saved
+
+
+def _saved_of_stretches(tape: Tape) -> dict[Tensor, int]:
+    """The same of a tape on which operators stand for several."""
+    saved: dict[Tensor, int] = {}
+    for op in tape.written:
+        places = op.pattern.places if isinstance(op, Stretch) else repeat((op.part, op.module))
+        for tensor, place in zip(op.saves, places, strict=False):
+            root = tensor.base or tensor
+            if root in saved:
+                saved[root] += 1
+            elif root.origin != PARAMETER:
+                saved[root] = 1
+                root.part, root.module = place
     return saved
 
 

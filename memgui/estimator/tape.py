@@ -12,8 +12,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
-import msgspec
-
+from memgui.estimator.op import ALIAS, NEW, PROMOTED, REPLACES, Back, Op, one_by_one
 from memgui.estimator.tensor import (
     AMBIENT,
     BY_HEAD,
@@ -51,36 +50,6 @@ __all__ = [  # a module needs the tensors wherever it needs the tape
     "Tensor",
 ]
 
-NEW: Final = 0  # the operator's backward allocates this input's gradient
-ALIAS: Final = 1  # the gradient of the output is passed on as it is
-PROMOTED: Final = 2  # computed in the output's wider format, then cast to the input's
-REPLACES: Final = 3  # takes the place of what was saved, and of the output's gradient, piece by piece
-
-Back = tuple[tuple[Tensor, int], ...]
-
-
-class Op(msgspec.Struct, eq=False, gc=False):
-    """One operator that ran: tensors in and out, what its backward keeps and makes.
-
-    ``extra`` and ``back_extra`` are sizes (coefficient, monomial) that forward and backward hold
-    for a moment beside their results; ``inner`` and ``back_inner`` are what the kernels behind them
-    allocate themselves, where no tracer of tensors sees it.  ``region`` is the number of the stretch
-    that is computed again in backward, 0 outside of any.
-    """
-
-    name: str
-    part: str
-    module: str
-    ins: tuple[Tensor, ...]
-    outs: tuple[Tensor, ...]
-    saves: tuple[Tensor, ...]
-    back: Back
-    extra: tuple[int, int] | None
-    back_extra: tuple[int, int] | None
-    back_inner: tuple[int, int] | None
-    inner: tuple[int, int] | None
-    region: int = 0
-
 
 class Tape:
     """Records one block of a model: operators in the order they run, parameters, what it caches.
@@ -105,6 +74,7 @@ class Tape:
         "compiled",
         "drawn",
         "final",
+        "folded",
         "forgets",
         "frees_input",
         "half",
@@ -115,7 +85,6 @@ class Tape:
         "loss",
         "module",
         "old",
-        "ops",
         "out",
         "outside",
         "parameters",
@@ -132,6 +101,7 @@ class Tape:
         "reused",
         "sizes",
         "training",
+        "written",
     )
 
     def __init__(
@@ -152,7 +122,8 @@ class Tape:
         self.old = False
         self.region = 0
         self.regions: tuple[str, ...] = ()
-        self.ops: list[Op] = []
+        self.written: list[Op] = []
+        self.folded = False
         self.parameters: list[Parameter] = []
         self.buffers: tuple[Tensor, ...] = ()
         self.cached: tuple[Tensor, ...] = ()
@@ -179,6 +150,18 @@ class Tape:
         self.part = ""
         self.module = ""
         self.loss = False
+
+    @property
+    def ops(self) -> list[Op]:
+        """The operators one by one; of those ``written`` some may stand for a stretch of them."""
+        return self.apart().written
+
+    def apart(self) -> Tape:
+        """The tape, written out."""
+        if self.folded:
+            self.folded = False
+            self.written = one_by_one(self.written)
+        return self
 
     # -- tensors ------------------------------------------------------------------------------
 
@@ -354,7 +337,7 @@ class Tape:
         inner: tuple[int, int] | None = None,
     ) -> None:
         """Add an operator."""
-        self.ops.append(
+        self.written.append(
             Op(
                 name,
                 self.part,
@@ -387,7 +370,7 @@ class Tape:
         if not out.grad:
             saves = back = ()
             back_extra = back_inner = None
-        self.ops.append(
+        self.written.append(
             Op(
                 name,
                 self.part,

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from memgui.estimator.op import Pattern
 from memgui.estimator.options import Options
 from memgui.estimator.tape import AMBIENT, Dims, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
@@ -32,6 +33,7 @@ class Context:
         "labels",
         "lent",
         "masks",
+        "met",
         "model",
         "named",
         "names",
@@ -42,7 +44,6 @@ class Context:
         "prefix",
         "queries",
         "rotary",
-        "router",
         "sizes",
         "states",
         "table",
@@ -90,8 +91,8 @@ class Context:
         """embeddings that each layer has of its own, of all layers"""
         self.named: list[Tensor] = []
         """what the code of the module that is being written refers to until it returns"""
-        self.router: list[Parameter] = []
-        """weights that a layer uses twice (Gemma 3n)"""
+        self.met: dict[object, Pattern] = {}
+        """what kinds of layers have in common"""
         self.handed: list[Tensor] = []
         """what layers are given beside their input in a way that checkpointing sees"""
 

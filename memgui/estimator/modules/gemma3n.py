@@ -6,13 +6,14 @@ from collections.abc import Callable
 from functools import cache
 
 from memgui.estimator import operators as op
+from memgui.estimator.alike import alike
 from memgui.estimator.modules.attention import attention
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mlp import ACTIVATIONS, mlp
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import REACHES
-from memgui.estimator.tape import ALIAS, NEW, Dims, Tape, Tensor
+from memgui.estimator.tape import ALIAS, NEW, Dims, Parameter, Tape, Tensor
 
 FP32 = 4
 
@@ -94,18 +95,67 @@ def layer(mixer: str, few: bool) -> Callable[[Tape, Context, Tensor], Tensor]:
 
 
 def _layer(t: Tape, c: Context, x: Tensor, mixer: str, *, few: bool) -> Tensor:
-    predicted = _predicted(t, c, x)
-    active = op.piece(t, predicted, "stream", c.hidden)
-    normed = norm(t, c, active, "input_layernorm")
-    beside = _beside(t, c, normed)
-    y = norm(t, c, attention(t, c, normed, REACHES[mixer]), "post_attention_layernorm")
+    trained = c.options.trained
+    (routed,), router = alike(t, c.met, (_routed, trained), lambda: (_first_routed(t, c, x),), x)
+    made, _ = alike(t, c.met, (_before, trained), lambda: _before(t, c, x, routed), x, routed)
+    predicted, active, normed, beside = made
+    y = attention(t, c, normed, REACHES[mixer])
+    (gated, middle, inner), _ = alike(
+        t,
+        c.met,
+        (_between, trained),
+        lambda: _between(t, c, y, active, beside),
+        *(y, active, beside),
+        named=1,
+    )
+    (fed,), _ = alike(t, c.met, (mlp, trained, few), lambda: (mlp(t, c, inner, few=few),), inner)
+    used = (predicted, active, normed, beside, gated, middle, inner)
+    (out,), _ = alike(
+        t, c.met, (_after, trained), lambda: (_after(t, c, router, fed, *used),), fed, *used, reused=router
+    )
+    return out
+
+
+def _between(t: Tape, c: Context, attended: Tensor, active: Tensor, beside: Tensor) -> tuple[Tensor, ...]:
+    """What comes between attention and feed-forward."""
+    y = norm(t, c, attended, "post_attention_layernorm")
     gated = op.add(t, active, y, "residual stream")
     middle = op.scale(t, op.add(t, gated, beside, "residual stream"), operator="div")
     t.use(y)
-    inner = norm(t, c, middle, "pre_feedforward_layernorm")
-    fed = norm(t, c, mlp(t, c, inner, few=few), "post_feedforward_layernorm")
+    return gated, middle, norm(t, c, middle, "pre_feedforward_layernorm")
+
+
+def _first_routed(t: Tape, c: Context, x: Tensor) -> Tensor:
+    t.part = "streams"
+    t.buffer("router_input_scale", (), c.options.width)
+    return _routed(t, c, op.piece(t, x, "stream", c.hidden), again=False)
+
+
+def _before(t: Tape, c: Context, x: Tensor, routed: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What comes before attention: the predicted streams, the layer's own, normed, and a narrow way."""
+    predicted = _predicted(t, c, x, routed)
+    active = op.piece(t, predicted, "stream", c.hidden)
+    normed = norm(t, c, active, "input_layernorm")
+    return predicted, active, normed, _beside(t, c, normed)
+
+
+def _after(
+    t: Tape,
+    c: Context,
+    router: list[Parameter],
+    fed: Tensor,
+    predicted: Tensor,
+    active: Tensor,
+    normed: Tensor,
+    beside: Tensor,
+    gated: Tensor,
+    middle: Tensor,
+    inner: Tensor,
+) -> Tensor:
+    """What comes after the feed-forward."""
+    fed = norm(t, c, fed, "post_feedforward_layernorm")
     activated = op.add(t, middle, fed, "residual stream")
-    corrected = _corrected(t, c, predicted, activated)
+    corrected = _corrected(t, c, router, predicted, activated)
     first = op.clone(t, op.piece(t, corrected, "stream", c.hidden))
     t.part = "streams"
     scale = t.parameter("correct_output_scale", ("h",), c.options.width, c.options.base_trained)
@@ -135,13 +185,8 @@ def _routed(t: Tape, c: Context, x: Tensor, again: bool) -> Tensor:
     return op.cast(t, y, c.options.width if not again else x.width)
 
 
-def _predicted(t: Tape, c: Context, x: Tensor) -> Tensor:
+def _predicted(t: Tape, c: Context, x: Tensor, modalities: Tensor) -> Tensor:
     n = c.model.altup_num_inputs
-    t.part = "streams"
-    t.buffer("router_input_scale", (), c.options.width)
-    start = len(t.parameters)
-    modalities = _routed(t, c, op.piece(t, x, "stream", c.hidden), again=False)
-    c.router = t.parameters[start:]
     t.part = "streams"
     coefficients = projection(t, c, modalities, "streams.prediction", "coefficients", (n, n), (n,), cut="")
     made = op.matmul(t, x, coefficients, "predicted", (*c.hidden, n))
@@ -162,9 +207,9 @@ def _beside(t: Tape, c: Context, x: Tensor) -> Tensor:
     return op.add(t, x, norm(t, c, y, "post_laurel_norm"), "residual stream")
 
 
-def _corrected(t: Tape, c: Context, predicted: Tensor, activated: Tensor) -> Tensor:
+def _corrected(t: Tape, c: Context, router: list[Parameter], predicted: Tensor, activated: Tensor) -> Tensor:
     n, o = c.model.altup_num_inputs, c.options
-    t.use_again(c.router)
+    t.use_again(router)
     t.part = "streams"
     modalities = _routed(t, c, activated, again=True)
     t.part = "streams"

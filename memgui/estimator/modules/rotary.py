@@ -187,7 +187,7 @@ def _part(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
 def _part_in_layer(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     """Phi, StableLM: attention's own code does the same, and refers to both parts until it returns."""
     y = _part(t, c, x, found)
-    c.named += t.ops[-1].ins
+    c.named += t.written[-1].ins
     return y
 
 

@@ -1,0 +1,247 @@
+"""One operator, and patterns: stretches of operators that kinds of layers have in common.
+
+A pattern is written once, operator by operator.  Where it is met again one operator stands for all of it:
+it saves what they save, its edges lead where theirs lead, and it knows what they allocate.  That is all
+that is asked of most blocks; where the order of births and deaths matters, it is taken apart again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+
+from memgui.estimator.tensor import AMBIENT, PARAMETER, Parameter, Tensor
+
+Some = TypeVar("Some", bound=Tensor)
+
+NEW: Final = 0  # the operator's backward allocates this input's gradient
+ALIAS: Final = 1  # the gradient of the output is passed on as it is
+PROMOTED: Final = 2  # computed in the output's wider format, then cast to the input's
+REPLACES: Final = 3  # takes the place of what was saved, and of the output's gradient, piece by piece
+
+Back = tuple[tuple[Tensor, int], ...]
+
+
+class Op(msgspec.Struct, eq=False, gc=False):
+    """One operator that ran: tensors in and out, what its backward keeps and makes.
+
+    ``extra`` and ``back_extra`` are sizes (coefficient, monomial) that forward and backward hold
+    for a moment beside their results; ``inner`` and ``back_inner`` are what the kernels behind them
+    allocate themselves, where no tracer of tensors sees it.  ``region`` is the number of the stretch
+    that is computed again in backward, 0 outside of any.
+    """
+
+    name: str
+    part: str
+    module: str
+    ins: tuple[Tensor, ...]
+    outs: tuple[Tensor, ...]
+    saves: tuple[Tensor, ...]
+    back: Back
+    extra: tuple[int, int] | None
+    back_extra: tuple[int, int] | None
+    back_inner: tuple[int, int] | None
+    inner: tuple[int, int] | None
+    region: int = 0
+
+
+class Stretch(Op, eq=False, gc=False, kw_only=True):
+    """Stands for the operators of a ``pattern`` on ``tensors``.
+
+    What these allocate is told by the pattern: ``extra`` and ``back_extra`` are there, and nothing.
+    """
+
+    pattern: Pattern
+    tensors: Sequence[Tensor]
+
+
+def copy(tensor: Some) -> Some:
+    """One like ``tensor``; faster than what ``copy.copy`` asks first."""
+    made: Some = tensor.__copy__()  # type: ignore[attr-defined]
+    return made
+
+
+def one_by_one(ops: Iterable[Op]) -> list[Op]:
+    """Operators, and those that some of them stand for."""
+    found: list[Op] = []
+    for op in ops:
+        if isinstance(op, Stretch):
+            found += op.pattern.operators(op)
+        else:
+            found.append(op)
+    return found
+
+
+class Pattern:
+    """A stretch of operators that makes ``outs`` of the ``given`` tensors, with weights of its own.
+
+    It is looked at only when it is met a second time.  ``born`` (beside its differentiable results) and
+    ``born_back`` are what it allocates forward and backward, as if none of it were freed: (coefficient,
+    monomial) pairs; ``places`` the part and the module of each operator that saves something.
+    """
+
+    def __init__(
+        self,
+        ops: Sequence[Op],
+        given: tuple[Tensor, ...],
+        outs: tuple[Tensor, ...],
+        reused: Sequence[Parameter],
+        weights: Sequence[Parameter],
+        buffers: Sequence[Tensor],
+        named: int,
+        end: tuple[str, str],
+    ) -> None:
+        self.ops = ops
+        self.outs = outs
+        self.weights = weights
+        self.buffers = buffers
+        self.given = given
+        self.reused = reused
+        self.named = named
+        """of how many of its results, the first ones, nothing is made outside: they are referred to"""
+        self.end = end
+        """the part and the module that follow"""
+        self._usable: bool | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether nothing else comes in, and backward comes by all of it."""
+        if self._usable is None:
+            self._usable = self._forth() and self._back()
+        return self._usable
+
+    def _forth(self) -> bool:
+        """Go through it: what it makes and saves, and what else comes in."""
+        self.ops = ops = one_by_one(self.ops)
+        made: dict[Tensor, None] = {}
+        whole: dict[Tensor, None] = {}
+        own = {*self.given, *self.weights, *self.reused}
+        kept: dict[Tensor, None] = {}
+        saves: list[tuple[Tensor, Op]] = []
+        total: defaultdict[int, int] = defaultdict(int)
+        passed = {out for out in self.outs[self.named :] if out.grad}
+        for op in ops:
+            if op.region:
+                return False
+            for tensor in op.ins:
+                if tensor not in made and tensor not in own:
+                    if tensor.origin != AMBIENT:
+                        return False
+                    whole[tensor] = None
+            for tensor in op.outs:
+                made[tensor] = None
+                if tensor.base is None and tensor not in passed:
+                    total[tensor.monomial] += tensor.coefficient
+            for tensor in op.saves:
+                root = tensor.base or tensor
+                if root.origin != PARAMETER:
+                    saves.append((root, op))
+                    if root in made:
+                        kept[root] = None
+            if op.extra is not None:
+                total[op.extra[1]] += op.extra[0]
+            if op.inner is not None:
+                total[op.inner[1]] += op.inner[0]
+        self.born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+        for out in self.outs:
+            if out.base is not None and out.base in made:
+                kept[out.base] = None
+            kept[out] = None
+        self._kept = list(kept)
+        self._inner = [tensor for tensor in made if tensor not in kept]
+        self._whole = tuple(whole)
+        fixed = (*self.given, *self.reused, *self._whole, *self.weights)
+        self._open = len(fixed)
+        self.tensors = (*fixed, *self._kept)
+        self.where = where = {tensor: index for index, tensor in enumerate(self.tensors)}
+        self.places = [(op.part, op.module) for _, op in saves]
+        try:
+            self.saves = [where[root] for root, _ in saves]
+        except KeyError:
+            return False
+        return True
+
+    def _back(self) -> bool:
+        """Go back through it, and note the edges that lead out; whether all of it is reached."""
+        total: defaultdict[int, int] = defaultdict(int)
+        reached = {out for out in self.outs[self.named :] if out.grad}
+        where, most = self.where, self._open
+        self.edges: list[int] = []
+        for op in reversed(self.ops):
+            edges = op.back
+            if not edges:
+                continue
+            if reached.isdisjoint(op.outs):
+                return False
+            for tensor, how in edges:
+                if how != ALIAS:
+                    total[tensor.monomial] += tensor.coefficient
+                    if how == PROMOTED:
+                        total[tensor.monomial] += tensor.coefficient // tensor.width * op.outs[0].width
+                index = where.get(tensor, most)
+                if index < most:
+                    self.edges.append(index)
+                elif tensor in reached:
+                    total[tensor.monomial] += tensor.coefficient
+                else:
+                    reached.add(tensor)
+            if op.back_extra is not None:
+                total[op.back_extra[1]] += op.back_extra[0]
+            if op.back_inner is not None:
+                total[op.back_inner[1]] += op.back_inner[0]
+        self.born_back = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+        return True
+
+    def on(
+        self, given: tuple[Tensor, ...], reused: Sequence[Tensor], block: str
+    ) -> tuple[Stretch, list[Parameter], tuple[Tensor, ...]]:
+        """One operator that stands for the pattern in a ``block``; its weights, and what it makes."""
+        weights: list[Parameter] = [copy(one) for one in self.weights]
+        same: dict[Tensor, Tensor] = dict(zip(self.given, given, strict=True))
+        kept = [copy(one) for one in self._kept]
+        for one in weights:
+            one.block = block
+        for made in kept:
+            made.block = block
+        tensors: list[Tensor] = [*given, *reused, *self._whole, *weights, *kept]
+        same.update(zip(self._kept, kept, strict=True))
+        for made in kept:
+            if made.base is not None:
+                made.base = same[made.base]
+        saves = tuple([tensors[index] for index in self.saves])
+        back = tuple([(tensors[index], ALIAS) for index in self.edges])
+        outs = tuple([same[out] for out in self.outs])
+        differentiable = tuple([out for out in outs[self.named :] if out.grad])
+        ins = (*given, *reused, *self._whole)
+        none = 0, 0
+        op = ("", "", "", ins, differentiable, saves, back, none, none, None, None)
+        return Stretch(*op, pattern=self, tensors=tensors), weights, outs
+
+    def operators(self, op: Stretch) -> list[Op]:
+        """The operators that ``op`` stands for."""
+        same: dict[Tensor, Tensor] = dict(zip(self.tensors, op.tensors, strict=True))
+        block = op.tensors[-1].block
+        for one in self._inner:
+            same[one] = made = copy(one)
+            made.block = block
+            if made.base is not None:
+                made.base = same[made.base]
+        return [
+            Op(
+                one.name,
+                one.part,
+                one.module,
+                tuple([same[tensor] for tensor in one.ins]),
+                tuple([same[tensor] for tensor in one.outs]),
+                tuple([same[tensor] for tensor in one.saves]),
+                tuple([(same[tensor], how) for tensor, how in one.back]),
+                one.extra,
+                one.back_extra,
+                one.back_inner,
+                one.inner,
+            )
+            for one in self.ops
+        ]
