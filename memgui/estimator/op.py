@@ -80,7 +80,8 @@ class Pattern:
 
     It is looked at only when it is met a second time.  ``born`` (beside its differentiable results) and
     ``born_back`` are what it allocates forward and backward, as if none of it were freed: (coefficient,
-    monomial) pairs; ``places`` the part and the module of each operator that saves something.
+    monomial) pairs; ``places`` are, of what it saves of others, the part and the module of
+    the operator that does.
     """
 
     def __init__(
@@ -139,8 +140,9 @@ class Pattern:
                 root = tensor.base or tensor
                 if root.origin != PARAMETER:
                     saves.append((root, op))
-                    if root in made:
+                    if root in made and root not in kept:
                         kept[root] = None
+                        root.part, root.module = op.part, op.module
             if op.extra is not None:
                 total[op.extra[1]] += op.extra[0]
             if op.inner is not None:
@@ -157,7 +159,9 @@ class Pattern:
         self._open = len(fixed)
         self.tensors = (*fixed, *self._kept)
         self.where = where = {tensor: index for index, tensor in enumerate(self.tensors)}
-        self.places = [(op.part, op.module) for _, op in saves]
+        self.places = [
+            (index, (op.part, op.module)) for index, (root, op) in enumerate(saves) if root not in made
+        ]
         try:
             self.saves = [where[root] for root, _ in saves]
         except KeyError:

@@ -7,7 +7,6 @@ it is alive from the moment backward reaches it.
 from __future__ import annotations
 
 from collections.abc import Container
-from itertools import repeat
 from typing import Final
 
 from memgui.estimator.events import Events, Inner, Scratch
@@ -109,14 +108,20 @@ def _saved_of_stretches(tape: Tape) -> dict[Tensor, int]:
     """The same of a tape on which operators stand for several."""
     saved: dict[Tensor, int] = {}
     for op in tape.written:
-        places = op.pattern.places if isinstance(op, Stretch) else repeat((op.part, op.module))
-        for tensor, place in zip(op.saves, places, strict=False):
+        if isinstance(op, Stretch):
+            for index, place in op.pattern.places:
+                if op.saves[index] not in saved:
+                    op.saves[index].part, op.saves[index].module = place
+            for root in op.saves:
+                saved[root] = saved.get(root, 0) + 1
+            continue
+        for tensor in op.saves:
             root = tensor.base or tensor
             if root in saved:
                 saved[root] += 1
             elif root.origin != PARAMETER:
                 saved[root] = 1
-                root.part, root.module = place
+                root.part, root.module = op.part, op.module
     return saved
 
 
