@@ -89,7 +89,7 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
     ``edit_to_paint_jobs_ms_…``: the edits come while the answer about the one before is being worked out.
     """
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from memgui.app import Program
+    from memgui.app import Program, collect_garbage
     from memgui.presets.paths import AppPaths
 
     existing = QApplication.instance()
@@ -101,7 +101,8 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
         window.show()
         _settle(app, 0.5)
         gc.collect()
-        gc.freeze()  # as the program does once everything stands
+        thresholds = gc.get_threshold()
+        collect_garbage()  # as the program does once everything stands
         document = program.context.document
         clock = Clock()
         window.installEventFilter(clock)
@@ -140,6 +141,7 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
         program.close()
         _settle(app, 0.1)
         gc.unfreeze()
+        gc.set_threshold(*thresholds)
     timed.sort()
     return {
         "edit_to_paint_ms_p50": _at(timed, 50),
