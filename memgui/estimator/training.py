@@ -80,6 +80,8 @@ class TrainingRun(Run):
         self.accumulates = training.gradient_accumulation_steps > 1
         self.main_gradients = keeping.gradients_lie
         self.gradients_stay = self.main_gradients or not training.zero_grad_set_to_none
+        self.gradients_met = self.accumulates or self.gradients_stay
+        """whether the last micro batch of a step finds gradients there"""
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
         self.refers = any(referring(kind) for kind in program.kinds)
         """whether modules keep something of a micro batch until they run again"""
@@ -158,7 +160,7 @@ class TrainingRun(Run):
 
     def floors(self) -> tuple[Floor, ...]:
         """As the optimizer steps, and as the backward pass begins."""
-        a, accumulate = self.account, self.accumulates or self.gradients_stay
+        a, accumulate = self.account, self.gradients_met
         stepping = self.lying(states=True, gradients=True)
         stepping["temporary"] += a.step_bytes
         turning = self.lying(states=True, gradients=accumulate or a.fills)
@@ -173,8 +175,8 @@ class TrainingRun(Run):
     def _walked(self) -> tuple[object, ...]:
         """What decides the walk of a micro batch beside what ranks gather."""
         a, keep = self.account, self.scenario.training.keep_outputs
-        stay = self.accumulates or self.gradients_stay
-        return id(self.program), self.values, keep, stay, a.consumer, a.fills, a.adds, self.waiting
+        met = self.gradients_met
+        return id(self.program), self.values, keep, met, a.consumer, a.fills, a.adds, self.waiting
 
     def held(self, found: Found) -> Held:
         a = self.account
@@ -266,7 +268,7 @@ class TrainingRun(Run):
     @once
     def _highest(self) -> tuple[int, int, Highest | None]:
         """Bytes as the optimizer steps; how many points lie ahead of backward; the one with more bytes."""
-        accumulate = self.accumulates or self.gradients_stay
+        accumulate = self.gradients_met
         walk = self.walk(accumulate=accumulate)
         lying = self.lying(states=True, gradients=accumulate)
         start = sum(lying.values())
@@ -282,7 +284,7 @@ class TrainingRun(Run):
         return stepping, turn, self.heights(walk).highest_of(points, stepping)
 
     def _stepping(self) -> Found:
-        accumulate = self.accumulates or self.gradients_stay
+        accumulate = self.gradients_met
         walk = self.walk(accumulate=accumulate)
         _, turn, best = self._highest
         if best is None:
@@ -311,7 +313,7 @@ class TrainingRun(Run):
         """What the peak may be more where no gather waits for the layer before: all weights are there."""
         if self.units is None or self.scenario.parallelism.limit_all_gathers:
             return 0
-        accumulate = self.accumulates or self.gradients_stay
+        accumulate = self.gradients_met
         walk = self.walk(accumulate=accumulate)
         heights = self.heights(walk)
         busiest = max(heights.highest(point)[0] for point in (*walk.forward(), *walk.backward()))
