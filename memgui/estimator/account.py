@@ -55,7 +55,8 @@ class Account(NamedTuple):
     """Bytes and counts that do not depend on the workload.
 
     ``weights``, ``buffers``, ``gradients`` and ``states`` list (thing, how often); ``*_bytes`` are
-    their sums, ``*_excess`` what the allocator's blocks add to them.  ``paged_bytes``: states in managed
+    their sums, ``*_excess`` what the allocator's blocks add to them.  ``lengthy`` are buffers that grow
+    with the workload, which no sum here has.  ``paged_bytes``: states in managed
     memory, ``host_bytes``: in the computer's; neither is in ``states``.  ``doubt_bytes``: what the
     states take more where an implementation keeps them in fp32.  ``clip_bytes``: clipping takes the
     norm of each gradient, stacks the norms, and takes theirs.  ``step_things`` are what the optimizer's
@@ -69,6 +70,7 @@ class Account(NamedTuple):
 
     weights: tuple[tuple[Parameter | State, int], ...]
     buffers: tuple[tuple[Tensor, int], ...]
+    lengthy: tuple[Tensor, ...]
     gradients: Listed[Gradient | State]
     states: Listed[State]
     weight_bytes: int
@@ -111,7 +113,8 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         kept = weight_shards(kept, layout, keeping)
         if layout.weights_on_host:
             host, kept = _bytes(kept), ()
-    held = [*kept, *buffers]
+    lengthy = tuple([one for one, _ in buffers if one.monomial])
+    held = [*kept, *(pair for pair in buffers if not pair[0].monomial)]
     tensors = sum([count for _, count in trained])
     states = States(program, keeping) if keeping is not None else NO_STATES
     gradients = Listed(partial(_gradients, program, trained, keeping))
@@ -124,6 +127,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     return Account(
         weights=kept,
         buffers=buffers,
+        lengthy=lengthy,
         gradients=gradients,
         states=Listed(states.listed),
         weight_bytes=weight_bytes,

@@ -83,6 +83,7 @@ class TrainingRun(Run):
         self.gradients_met = self.accumulates or self.gradients_stay
         """whether the last micro batch of a step finds gradients there"""
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
+        self.lengthy_sizes = [self.numbers.of(tensor) for tensor in self.account.lengthy]
         self.refers = any(referring(kind) for kind in program.kinds)
         """whether modules keep something of a micro batch until they run again"""
         self._heights: dict[Walk, Heights] = {}
@@ -101,7 +102,7 @@ class TrainingRun(Run):
         """What stays through a micro batch, in bytes."""
         a = self.account
         return {
-            "weights": a.weight_bytes,
+            "weights": a.weight_bytes + sum(self.lengthy_sizes),
             "gradients": (a.gradient_bytes if gradients else 0) + a.buckets.bytes,
             "optimizer_states": a.state_bytes if states else 0,
             "activations": sum(self.input_sizes) if inputs else 0,
@@ -111,7 +112,7 @@ class TrainingRun(Run):
     def base(self, *, states: bool, gradients: bool, inputs: bool = True) -> Amount:
         """The same, with what the allocator's blocks add."""
         a = self.account
-        sizes = self.input_sizes if inputs else []
+        sizes = self.lengthy_sizes + (self.input_sizes if inputs else [])
         return Amount(
             self.lying(states=states, gradients=gradients, inputs=inputs),
             self.weight_excess
@@ -156,7 +157,7 @@ class TrainingRun(Run):
 
     def persistent(self) -> int:
         a = self.account
-        return a.weight_bytes + a.state_bytes
+        return a.weight_bytes + sum(self.lengthy_sizes) + a.state_bytes
 
     def floors(self) -> tuple[Floor, ...]:
         """As the optimizer steps, and as the backward pass begins."""

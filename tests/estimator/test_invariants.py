@@ -51,6 +51,14 @@ TRAINED: list[dict[str, Any]] = [
     *({"method": "lora", "base_format": base} for base in PACKED),
 ]
 HOW = st.sampled_from(TRAINED)
+OTHERS: list[dict[str, Any]] = [
+    {"implementation": "fused"},
+    {"implementation": "torchtitan", "precision": "bf16_mixed"},
+    {"implementation": "torchtune"},
+    {"implementation": "megatron", "precision": "bf16_master"},
+    {"implementation": "litgpt", "method": "lora"},
+]
+"""Whose code runs elsewhere."""
 BATCH, LENGTH = st.integers(1, 3), st.integers(16, 300)
 
 
@@ -130,7 +138,7 @@ def test_more_never_takes_less(
 
 @pytest.mark.parametrize("model", ALL, ids=[model.name for model in ALL])
 def test_sums_are_totals(model: ModelSpec) -> None:
-    asked = [training(model, micro_batch_size=2, sequence_length=64, **how) for how in TRAINED]
+    asked = [training(model, micro_batch_size=2, sequence_length=64, **how) for how in (*TRAINED, *OTHERS)]
     found = [one for one in map(ran, asked) if one is not None]
     assert found
     for one in found:
