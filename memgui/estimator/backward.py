@@ -68,6 +68,7 @@ def backward(
     things, sizes, ends, operators = events.things, events.sizes, events.ends, events.operators
     left = dict(saved)
     staying = staying_in(tape, keep_input=keep_input, repeated=repeated)
+    again = tape.handed_out if repeated else ()  # its own: who was given the first does not use the second
     held = Saved(tape, left, staying) if tape.regions else None
     grads = {tape.out: start}
     coming = coming_to(tape)
@@ -134,7 +135,7 @@ def backward(
                 count = left.get(root)
                 if count is not None:
                     left[root] = count - 1
-                    if count == 1 and root.origin in FREED and root not in staying:
+                    if count == 1 and (root.origin in FREED or root in again) and root not in staying:
                         dying.append(root)
         if wide:
             if repeated or op.region:  # what was computed again dies as it is read

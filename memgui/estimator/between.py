@@ -95,6 +95,7 @@ class Between:
         for stack in self.program.stacks:
             if not stack.leaf_is_kept:
                 live.add(stack.leaf, stack.frame.sort_pinned)
+            live.add(stack.given_leaves, stack.frame.sort_pinned)
         live.add(tail.kept, tail.sort_running)
         live.add(tail.output, tail.sort_running)
         self._pin(live)
@@ -124,7 +125,8 @@ class Between:
         self._give_out(live)
         live.add(tail.output, tail.sort_running)
         for stack in self.program.stacks:
-            for leaf in (stack.leaf, stack.leaf_gradient):
+            leaves = stack.leaf, stack.leaf_gradient, stack.given_leaves, stack.given_leaf_gradients
+            for leaf in leaves:
                 live.add(leaf, stack.frame.sort_pinned)
         return live
 

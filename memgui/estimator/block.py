@@ -130,8 +130,9 @@ class Block:
         """What was saved and is not any more when it has run back."""
         if not repeated:
             return self.kept
-        staying = staying_in(self.tape, keep_input=False, repeated=repeated)
-        return group([root for root in self.saved if root.origin in FREED and root not in staying])
+        staying, again = staying_in(self.tape, keep_input=False, repeated=repeated), self.tape.handed_out
+        mortal = [root for root in self.saved if root.origin in FREED or root in again]
+        return group([root for root in mortal if root not in staying])
 
     def outcome(self, role: Role = ALONE, *, accumulate: bool = False) -> Outcome:
         """What its backward leaves; see :func:`memgui.estimator.outcome.outcome`."""
@@ -186,8 +187,9 @@ class Block:
 
     @once
     def made(self) -> Group:
-        """The same without the input, which the block before made."""
-        return group([root for root in self.saved if root.origin not in (AMBIENT, CARRIED)])
+        """What it saves and made itself, be it for all layers."""
+        own, others = self.tape.handed_out, (AMBIENT, CARRIED)
+        return group([root for root in self.saved if root in own or root.origin not in others])
 
     @once
     def returned(self) -> Group:

@@ -61,6 +61,11 @@ class Kind:
         """what such a layer hands on"""
 
     @property
+    def leaf(self) -> Tensor | None:
+        """What such a layer made to require a gradient."""
+        return next((block.tape.leaf for block in self.blocks if block.tape.leaf is not None), None)
+
+    @property
     def differentiable(self) -> bool:
         """Whether anything in such a layer, or before it, is trained."""
         return self.out.grad
@@ -123,8 +128,18 @@ class Stack:
         kept = [one for one in kept if one in saved or one not in given_up]
         self.holds_input = out.root in held
         """whether the model's code refers to the first layer's input until all layers are done"""
-        self.shared_kept = group(kept)
+        leaves = [kind.leaf.root for kind in giving if kind.leaf is not None]
+        self.given_leaves = group(leaves)
+        """what a layer gave to all that requires a gradient: the graph refers to it until the loss dies"""
+        self.given_leaf_gradients = group([gradient_of(leaf) for leaf in leaves])
+        self.shared_kept = group([one for one in kept if one not in leaves])
         """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
+        self.made_again = {
+            kind: group([one for one in kind.shared.tensors if one in kept and one not in leaves])
+            for kind in giving
+            if kind.recomputed
+        }
+        """of that, what a layer gave to all and makes again before it runs back: the first has gone then"""
         leaf = None if tape.leaf is None else tape.leaf.root
         staying = {out.root, leaf, *kept, *tape.outside, *tape.results}
         self.locals = group([one for one in held if one not in staying])

@@ -152,8 +152,12 @@ class Walk(Inside):
         live = self._after_tail(live)
         for stack in reversed(program.stacks):
             index = sum(count for _, count in stack.runs)
+            again = dict(stack.made_again)
             for (kind, roles, count), end in self.returning(stack):
                 index -= count
+                if kind in again:
+                    live = Stock(live)
+                    live.add(again.pop(kind), stack.frame.sort_input, -1)
                 if not kind.differentiable:
                     continue
                 layer = self.behind(kind, roles, end)
@@ -161,6 +165,9 @@ class Walk(Inside):
                 live = live.grown(layer.slope, count)
             frame = stack.frame
             live.add(stack.shared_kept, frame.sort_input, -1)
+            for kind, made in stack.made_again.items():
+                if kind not in again:
+                    live.add(made, frame.sort_input)
             if stack.leaf_is_input:
                 live.add(stack.leaf, frame.sort_pinned)
             if frame.tape.out is None or not frame.tape.out.grad:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memgui.estimator import operators as op
 from memgui.estimator.mixing import softplus
 from memgui.estimator.modules.cache import cached, counter, prefixed
@@ -19,8 +21,17 @@ HEADS: Dims = ("a", "d")
 SHARED: Dims = ("k", "d")
 
 
-def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
-    """Self-attention as transformers writes it, up to and with the output projection."""
+def attention(
+    t: Tape,
+    c: Context,
+    x: Tensor,
+    reach: Reach = FULL,
+    prepare: Callable[[Tape, Context], None] | None = None,
+) -> Tensor:
+    """Self-attention as transformers writes it, up to and with the output projection.
+
+    ``prepare`` comes before the scores.
+    """
     m, o = c.model, c.options
     t.part = "attention"
     gate = opening = None
@@ -62,6 +73,8 @@ def attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
         c.handed += k, v
         t.refer(k, passing=True)
         t.refer(v, passing=True)
+    if prepare is not None:
+        prepare(t, c)
     y = attend(t, c, q, k, v, reach)
     if gate is not None:
         opened = op.pointwise(t, "sigmoid", gate, "gate", saves="output")

@@ -11,6 +11,7 @@ from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import FULL
 from memgui.estimator.tape import AMBIENT, BY_HEAD, Tape, Tensor
 
+FP32 = 4
 INT64 = 8
 
 
@@ -55,19 +56,59 @@ def _held(t: Tape, c: Context, name: str) -> Tensor:
 
 def biased_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
     """Self-attention with a bias by distance, which the first layer makes for all."""
-    if c.bias is None:
-        relative_bias(t, c)
-    y = attention(t, c, x)
+    y = attention(t, c, x, prepare=None if c.bias is not None else relative_bias)
     _forget_own(c)
     return y
 
 
 def relative_bias(t: Tape, c: Context) -> None:
     """A learned bias for each head and bucket of distances, looked up for every pair of tokens."""
-    _share(t, c, _by_bucket(t, c))
+    buckets, named = _buckets(t, c)
+    bias = _by_bucket(t, c, buckets)
+    t.use(*named)
+    _share(t, c, bias)
 
 
-def _by_bucket(t: Tape, c: Context) -> Tensor:
+def _buckets(t: Tape, c: Context) -> tuple[Tensor, list[Tensor]]:
+    """The bucket of every pair's distance, and what the code that computes it names meanwhile.
+
+    Small distances have a bucket each, greater ones share them by their logarithm; of a decoder's only
+    those backward count, an encoder's are told apart by their sign.
+    """
+    pairs = (c.queries, c.keys)
+
+    def matrix(operator: str, *ins: Tensor, width: int = INT64) -> Tensor:
+        made = t.tensor("distance buckets", pairs, width)
+        t.run(operator, ins, (made,), (), ())
+        return made
+
+    named = [t.tensor("positions", (length,), INT64) for length in pairs]
+    for positions in named:
+        t.run("arange", (), (positions,), (), ())
+    given = matrix("sub", *named)
+    named.append(given)
+    if c.causal:
+        side = None
+        distance = matrix("neg", matrix("minimum", given, matrix("zeros_like", given)))
+    else:
+        later = matrix("_to_copy", matrix("gt", given, width=1))
+        side = matrix("add", matrix("mul", later))
+        distance = matrix("abs", given)
+    near = matrix("lt", distance, width=1)
+    large = matrix("_to_copy", distance, width=FP32)
+    for operator in ("div", "log", "div", "mul"):
+        large = matrix(operator, large, width=FP32)
+    large = matrix("add", matrix("_to_copy", large))
+    large = matrix("minimum", large, matrix("full_like", large))
+    found = matrix("where", near, distance, large)
+    if side is not None:
+        t.run("add_", (side, found), (), (), ())
+    buckets = matrix("add", found) if side is None else side
+    t.use(given, distance, near, large)
+    return buckets, named
+
+
+def _by_bucket(t: Tape, c: Context, buckets: Tensor) -> Tensor:
     """The bias of every pair of tokens: (queries, keys, heads)."""
     m, o = c.model, c.options
     pairs = (c.queries, c.keys)
@@ -78,22 +119,22 @@ def _by_bucket(t: Tape, c: Context) -> Tensor:
         o.base_trained,
         part="position_embedding",
     )
-    buckets = t.tensor("distance buckets", pairs, INT64)
-    t.run("add", (), (buckets,), (), ())
     return op.embedding(t, buckets, table, "position bias", (*pairs, "a"))
 
 
 def bias_of_distances(t: Tape, c: Context) -> None:
     """An encoder's bias by distance, made before the layers: copied for every sequence, head by head."""
-    c.bias = op.clone(t, _by_bucket(t, c), "position bias", ("b", "a", c.queries, c.keys), BY_HEAD)
+    buckets = t.tensor("distance buckets", (c.queries, c.keys), INT64)
+    t.run("add", (), (buckets,), (), ())
+    c.bias = op.clone(t, _by_bucket(t, c, buckets), "position bias", ("b", "a", c.queries, c.keys), BY_HEAD)
     t.hand_out(c.bias)
 
 
 def no_bias(t: Tape, c: Context, width: int) -> None:
     """Zeros in place of a bias, which T5 makes once; under checkpointing they require a gradient."""
     zeros = t.tensor("position bias", ("a", c.queries, c.keys), width)
-    shared = c.model.relative_attention_shared
-    zeros.grad = shared and c.options.training and c.options.layerwise
+    if c.model.relative_attention_shared and c.options.training and c.options.layerwise:
+        zeros.grad, t.leaf = True, zeros
     t.run("zeros", (), (zeros,), (), ())
     zeros.layout = BY_HEAD  # nothing to be put in order before a kernel can use it
     _share(t, c, zeros)

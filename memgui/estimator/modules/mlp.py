@@ -46,11 +46,13 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
             product = op.mul(t, gate, up, "product", inner)
     product = op.dropout(t, product, c.options.activation_dropout)
     if m.mlp_in_weight_format:
-        product = op.cast(t, product, c.options.width)
+        product = wide = op.cast(t, product, c.options.width)
     if m.inner_norms:
         product = norm(t, c, product, "ffn_sub_norm")
     y = projection(t, c, product, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
     t.use(x)
+    if m.mlp_in_weight_format:
+        t.use(wide)  # given to the layer, which autocast casts for itself
     return op.scale(t, y) if m.mup_scaling else y
 
 
