@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from types import MappingProxyType
+from itertools import chain
 from typing import NamedTuple
 
 from memgui.estimator.events import Gradient, gradient_of
@@ -30,9 +30,10 @@ from memgui.estimator.shards import (
 )
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Tensor
+from memgui.estimator.weights import counted
 from memgui.spec.formats import WeightScheme
 
-Weights = tuple[tuple[Parameter, int], ...]
+Weights = Sequence[tuple[Parameter, int]]
 Buffers = tuple[tuple[Tensor, int], ...]
 
 
@@ -68,7 +69,7 @@ class Account(NamedTuple):
     micro batch of a step to the last.  ``saving`` is there while the model is saved.
     """
 
-    weights: tuple[tuple[Parameter | State, int], ...]
+    weights: Sequence[tuple[Parameter | State, int]]
     buffers: tuple[tuple[Tensor, int], ...]
     lengthy: tuple[Tensor, ...]
     gradients: Listed[Gradient | State]
@@ -104,8 +105,10 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
 
     ``scheme``: how weights that are not trained are stored, where that is not the format they compute in.
     """
-    weights, buffers, trained, counted = _held(program)
-    kept = stored(program, scheme) if scheme is not None else weights
+    weights, buffers, trained = _held(program)
+    kinds, parameters = counted(program)
+    grown = [one for one in kinds if one[0].grad]
+    kept: Sequence[tuple[Parameter | State, int]] = stored(program, scheme) if scheme is not None else weights
     layout = keeping.layout if keeping is not None else ALONE
     host = 0
     gathered = gathered_stage(kept, layout, keeping) if keeping is not None else ()
@@ -114,15 +117,15 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         if layout.weights_on_host:
             host, kept = _bytes(kept), ()
     lengthy = tuple([one for one, _ in buffers if one.monomial])
-    held = [*kept, *(pair for pair in buffers if not pair[0].monomial)]
-    tensors = sum([count for _, count in trained])
+    fixed = [pair for pair in buffers if not pair[0].monomial]
+    tensors = sum([count for _, count in grown])
     states = States(program, keeping) if keeping is not None else NO_STATES
     gradients = Listed(partial(_gradients, program, trained, keeping))
     alike = _like_weights(program, keeping)
     if layout.weights_on_host or (keeping is not None and keeping.gradients_on_host):
         host, gradients, alike = host + _bytes(gradients), Listed(tuple), False
-    weight_bytes, weight_excess = _sizes(held)
-    gradient_bytes, gradient_excess = _sizes(trained if alike else gradients)
+    weight_bytes, weight_excess = _sizes(chain(kinds if kept is weights else kept, fixed))
+    gradient_bytes, gradient_excess = _sizes(grown if alike else gradients)
     state_bytes, state_excess = _blocks(states.sizes)
     return Account(
         weights=kept,
@@ -139,12 +142,12 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         paged_bytes=states.paged,
         host_bytes=states.host + host,
         doubt_bytes=states.doubt,
-        clip_bytes=(2 * tensors + 1) * max((parameter.width for parameter, _ in trained), default=0),
+        clip_bytes=(2 * tensors + 1) * max([parameter.width for parameter, _ in grown], default=0),
         step_bytes=_bytes(states.step),
         step_things=tuple(states.step),
         stepper=states.stepper,
         consumer=states.consumer,
-        parameters=counted,
+        parameters=parameters,
         buckets=_heap(buckets(trained, layout)),
         lasting=_heap(lasting_buffers(trained, layout)),
         running=_heap((*gathered_window(program, layout), *gathered)),
@@ -159,13 +162,12 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
 
 
 @lru_cache(maxsize=64)
-def _held(program: Program) -> tuple[Weights, Buffers, Weights, Parameters]:
-    """Weights, buffers and trained weights of a program, with how often each occurs; parameters, counted."""
+def _held(program: Program) -> tuple[Weights, Buffers, Weights]:
+    """Weights, buffers and trained weights of a program, with how often each occurs."""
     blocks = tuple(program.blocks())
-    weights = tuple([(one, count) for block, count in blocks for one in block.tape.parameters])
     buffers = tuple([(one, count) for block, count in blocks for one in block.tape.buffers])
-    trained = tuple([(one, count) for one, count in weights if one.grad])
-    return weights, buffers, trained, _counted(program, weights)
+    weights = Listed(lambda: [(one, count) for block, count in blocks for one in block.tape.parameters])
+    return weights, buffers, Listed(lambda: [one for one in weights if one[0].grad])
 
 
 def _gradients(
@@ -246,19 +248,3 @@ def _bytes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
 
 def _excess(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
     return _sizes(things)[1]
-
-
-def _counted(program: Program, weights: tuple[tuple[Parameter, int], ...]) -> Parameters:
-    by_part: dict[str, int] = {}
-    trainable = resting = 0
-    model = program.model
-    for parameter, count in weights:
-        elements = parameter.elements * count
-        by_part[parameter.part] = by_part.get(parameter.part, 0) + elements
-        if parameter.grad:
-            trainable += elements
-        if parameter.cut == "expert" and model.num_experts:
-            resting += elements - elements // model.num_experts * model.num_experts_per_tok
-    total = sum(by_part.values())
-    parts: Mapping[str, int] = MappingProxyType(by_part)
-    return Parameters(total, trainable, total - resting, parts)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from math import prod
-from typing import Generic, TypeVar
+from typing import TypeVar, overload
 
 from memgui.estimator.keeping import Keeping
 from memgui.estimator.layout import Layout
@@ -15,6 +15,7 @@ from memgui.estimator.program import Program
 from memgui.estimator.shards import FLATTEN, flattened, flattens, shape_of, shard
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Tensor
+from memgui.estimator.weights import counted
 
 PAGED_FROM = 100_000
 """Numbers from which on bitsandbytes puts a weight's states into managed memory."""
@@ -22,7 +23,7 @@ PAGED_FROM = 100_000
 T = TypeVar("T")
 
 
-class Listed(Generic[T]):
+class Listed(Sequence[tuple[T, int]]):
     """Things, each with how often it is there: listed when someone looks at them."""
 
     __slots__ = ("_listed", "_make")
@@ -31,10 +32,23 @@ class Listed(Generic[T]):
         self._make = make
         self._listed: tuple[tuple[T, int], ...] | None = None
 
-    def __iter__(self) -> Iterator[tuple[T, int]]:
+    def _things(self) -> tuple[tuple[T, int], ...]:
         if self._listed is None:
             self._listed = tuple(self._make())
-        return iter(self._listed)
+        return self._listed
+
+    def __iter__(self) -> Iterator[tuple[T, int]]:
+        return iter(self._things())
+
+    def __len__(self) -> int:
+        return len(self._things())
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[T, int]: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[tuple[T, int], ...]: ...
+    def __getitem__(self, index: int | slice) -> tuple[T, int] | tuple[tuple[T, int], ...]:
+        return self._things()[index]
 
 
 class States:
@@ -52,10 +66,12 @@ class States:
         self.listed: Callable[[], Iterable[tuple[State, int]]] = tuple
         if program is None or keeping is None:
             return
-        trained = trained_weights(program, keeping.master, keeping.layout)
+        layout = keeping.layout
+        trained = Listed(partial(trained_weights, program, keeping.master, layout))
         here = self._offload(trained, keeping)
+        apart = keeping.offloaded or layout.shares_states
         kept: dict[tuple[object, ...], tuple[Kept, ...]] = {}
-        for weight, count in _alike(here):
+        for weight, count in _alike(here if apart else _of_kinds(program, keeping.master)):
             kept[_kind(weight)] = self._keep(weight, count, keeping)
         self.listed = partial(_listed, here, kept)
         tables = OPTIMIZERS[keeping.settings.name].tables
@@ -122,7 +138,15 @@ def _kind(weight: Weight) -> tuple[object, ...]:
     return weight.shape, weight.width, weight.whole, weight.of.part
 
 
-def _alike(trained: Trained) -> Iterable[tuple[Weight, int]]:
+def _of_kinds(program: Program, master: int) -> Iterator[tuple[Weight, int]]:
+    """Trained weights that are whole, one of each kind with how many there are."""
+    for parameter, count in counted(program).alike:
+        if parameter.grad:
+            width = master or parameter.width
+            yield Weight(parameter, shape_of(parameter), width, width), count
+
+
+def _alike(trained: Iterable[tuple[Weight, int]]) -> Iterable[tuple[Weight, int]]:
     """One weight of each kind, with how many there are."""
     found: dict[tuple[object, ...], tuple[Weight, int]] = {}
     for one in trained:

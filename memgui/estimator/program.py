@@ -12,6 +12,8 @@ from functools import lru_cache
 from itertools import chain, groupby
 from operator import attrgetter
 
+import msgspec
+
 from memgui.estimator.block import Block, Sparing
 from memgui.estimator.coverage import require_covered
 from memgui.estimator.dimensions import model_values
@@ -27,7 +29,7 @@ from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.split import on_rank, within
 from memgui.estimator.tape import AMBIENT, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
-from memgui.spec.variants import variant, varied
+from memgui.spec.variants import changes
 from memgui.spec.weights import TOWERS, weights
 
 
@@ -242,19 +244,17 @@ class Program:
         """Layers of other sizes get sizes of their own; letters that differ are called after their mixer."""
         o = self.options
         values = dict(self.values)
-        alike: dict[str, tuple[ModelSpec, Sizes]] = {}
-        for text in self.model.layer_variants:
-            found = variant(text)
-            if found is None or found[0] in self.context.variants:
-                continue
-            mixer, _, changes = text.partition(":")
-            if changes not in alike:
-                own = varied(self.model, mixer)
+        usual = self.sizes.values
+        alike: dict[tuple[tuple[str, int], ...], tuple[ModelSpec, Sizes]] = {}
+        for mixer, changed in changes(self.model).items():
+            what = tuple(changed.items())
+            if what not in alike:
+                own = msgspec.structs.replace(self.model, **changed)
                 sizes = self.sizes.beside(on_rank(model_values(own, rank, o.virtual_tokens), o.split))
-                alike[changes] = own, sizes
-            self.context.variants[mixer] = _, sizes = alike[changes]
-            differing = sizes.values.items() - self.sizes.values.items()
-            letters = {letter: f"{letter}_{mixer}" for letter, _ in sorted(differing)}
+                alike[what] = own, sizes
+            self.context.variants[mixer] = _, sizes = alike[what]
+            differing = [letter for letter, value in sizes.values.items() if usual[letter] != value]
+            letters = {letter: f"{letter}_{mixer}" for letter in sorted(differing)}
             values |= {name: sizes.values[letter] for letter, name in letters.items()}
             keys = (mixer, *(f"{feed}.{mixer}" for feed in layers.FEED_FORWARDS))
             self.letters |= dict.fromkeys(keys, letters)

@@ -6,7 +6,7 @@ and Megatron cut what lies in a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Final
 
@@ -95,24 +95,22 @@ def buckets(trained: Iterable[tuple[Parameter, int]], layout: Layout) -> Listed:
     return tuple([(state_of("bucket", parameter, parameter.width), count) for parameter, count in trained])
 
 
-def lasting_buffers(trained: Iterable[tuple[Parameter, int]], layout: Layout) -> Listed:
+def lasting_buffers(trained: Sequence[tuple[Parameter, int]], layout: Layout) -> Listed:
     """The bucket that DeepSpeed's stage 3 keeps from step to step."""
-    listed = list(trained)
-    if layout.library == "deepspeed" and layout.sharding == "zero3" and listed:
-        return (_bucket(listed, layout.bucket),)
+    if layout.library == "deepspeed" and layout.sharding == "zero3" and trained:
+        return (_bucket(trained, layout.bucket),)
     return ()
 
 
-def backward_buffers(trained: Iterable[tuple[Parameter, int]], layout: Layout) -> Listed:
+def backward_buffers(trained: Sequence[tuple[Parameter, int]], layout: Layout) -> Listed:
     """What DeepSpeed allocates for a backward pass: buckets to reduce gradients from, two that take turns."""
-    listed = list(trained)
-    if layout.library != "deepspeed" or layout.sharding == "none" or not listed:
+    if layout.library != "deepspeed" or layout.sharding == "none" or not trained:
         return ()
-    bucket, _ = _bucket(listed, layout.bucket)
+    bucket, _ = _bucket(trained, layout.bucket)
     return ((bucket, 1 if layout.sharding == "zero3" else 2),)
 
 
-def _bucket(trained: list[tuple[Parameter, int]], elements: int) -> tuple[State, int]:
+def _bucket(trained: Sequence[tuple[Parameter, int]], elements: int) -> tuple[State, int]:
     largest = max((parameter for parameter, _ in trained), key=lambda parameter: parameter.elements)
     return state_of("bucket", largest, largest.width, (elements,), elements), 1
 

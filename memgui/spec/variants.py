@@ -49,11 +49,19 @@ def written(mixer: str, **changes: int) -> str:
     return f"{mixer}:{','.join(f'{name}={int(value)}' for name, value in changes.items())}"
 
 
+@lru_cache(maxsize=64)
+def changes(model: ModelSpec) -> dict[str, dict[str, Any]]:
+    """The fields that layers have otherwise than ``model``, by their mixer."""
+    found: dict[str, dict[str, Any]] = {}
+    for text in model.layer_variants:
+        said = variant(text)
+        if said is not None:
+            found.setdefault(*said)
+    return found
+
+
 @lru_cache(maxsize=256)
 def varied(model: ModelSpec, mixer: str) -> ModelSpec:
     """``model`` as its layers with ``mixer`` have it."""
-    for text in model.layer_variants:
-        found = variant(text)
-        if found is not None and found[0] == mixer:
-            return msgspec.structs.replace(model, **found[1])
-    return model
+    found = changes(model).get(mixer)
+    return msgspec.structs.replace(model, **found) if found is not None else model

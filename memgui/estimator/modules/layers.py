@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import chain, cycle, islice, repeat
+from itertools import chain, cycle, groupby, islice, repeat
 from typing import NamedTuple
 
 from memgui.estimator import operators as op
@@ -385,15 +385,8 @@ def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
         return _sharing(only, count, model.num_hidden_groups) if model.num_hidden_groups else [(only, count)]
     bare = chain((not model.first_norm,), repeat(False))
     each = zip(cycle(mixers or ("full_attention",)), cycle(feeds or (plain,)), repeat(together), bare)
-    kinds = list(islice(each, count))
-    made = {kind: plan(*kind) for kind in dict.fromkeys(kinds) if kind[:2] != ("none", "none")}
-    found: list[tuple[LayerPlan, int]] = []
-    start = 0
-    for end, kind in enumerate(kinds, 1):
-        if end == count or kinds[end] != kind:
-            if kind in made:
-                found.append((made[kind], end - start))
-            start = end
+    runs = [(kind, len(list(run))) for kind, run in groupby(islice(each, count))]
+    found = [(plan(*kind), many) for kind, many in runs if kind[:2] != ("none", "none")]
     if plainly:
         return found
     from memgui.estimator.modules.own_layers import completed

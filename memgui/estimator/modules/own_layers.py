@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from itertools import cycle, groupby, islice
+from typing import Any, Final
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules import gemma3n, gemma4, mobilebert
@@ -11,9 +13,10 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, LayerPlan, Writer, residual
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.model import ModelSpec
-from memgui.spec.variants import varied
+from memgui.spec.variants import changes
 
 Runs = list[tuple[LayerPlan, int]]
+WIDTH: Final = "intermediate_size"
 
 
 def completed(model: ModelSpec, found: Runs) -> Runs:
@@ -23,7 +26,8 @@ def completed(model: ModelSpec, found: Runs) -> Runs:
     if model.bottleneck_size:
         key = "full_attention"
         return [(LayerPlan(key, MIXERS[key][0], ((key, mobilebert.layer),)), model.num_hidden_layers)]
-    own = {layer: _with_own(model, layer) for layer in dict.fromkeys([layer for layer, _ in found])}
+    sizes = changes(model)
+    own = {layer: _with_own(model, sizes, layer) for layer in dict.fromkeys([layer for layer, _ in found])}
     return [(own[layer], many) for layer, many in found]
 
 
@@ -40,14 +44,14 @@ def _of_streams(model: ModelSpec) -> Runs:
     return found
 
 
-def _with_own(model: ModelSpec, layer: LayerPlan) -> LayerPlan:
-    """The layer with sizes of its own, an embedding of its own, a number that it is multiplied by."""
+def _with_own(model: ModelSpec, sizes: Mapping[str, Mapping[str, Any]], layer: LayerPlan) -> LayerPlan:
+    """The layer with ``sizes`` of its own, an embedding of its own, a number that it is multiplied by."""
     mixer = layer.blocks[0][0]
-    own = varied(model, mixer)
+    changed = sizes.get(mixer, {})
     blocks = layer.blocks
-    if own.intermediate_size != model.intermediate_size:  # equal ones are called after the first of them
-        width = own.intermediate_size
-        first = next(one for one in model.layer_types if varied(model, one).intermediate_size == width)
+    width = changed.get(WIDTH, model.intermediate_size)
+    if width != model.intermediate_size:  # equal ones are called after the first of them
+        first = next(one for one in model.layer_types if sizes.get(one, {}).get(WIDTH) == width)
         blocks = tuple((f"{key}.{first}" if key in FEED_FORWARDS else key, write) for key, write in blocks)
     if model.norm_placement == "post_branch_attention" and mixer == "gated_delta_net":
         (_, _), (feed, _) = blocks
@@ -57,7 +61,8 @@ def _with_own(model: ModelSpec, layer: LayerPlan) -> LayerPlan:
     if model.layer_scalar:
         name, last = blocks[-1]
         blocks = (*blocks[:-1], (name, _scaled(last)))
-    return layer._replace(blocks=blocks, variant=mixer if own is not model and own != model else "")
+    varies = any(getattr(model, name) != value for name, value in changed.items())
+    return layer._replace(blocks=blocks, variant=mixer if varies else "")
 
 
 @cache

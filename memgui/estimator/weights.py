@@ -1,0 +1,51 @@
+"""A program's weights by kind: one that stands for all that are like it, and how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from memgui.estimator.program import Program
+from memgui.estimator.result import Parameters
+from memgui.estimator.tape import Parameter
+
+
+class Counted(NamedTuple):
+    """One weight of each kind, with how many there are, in the order in which a program meets the first.
+
+    Those of a kind have one shape, format and part, and all are trained or none is.
+    """
+
+    alike: tuple[tuple[Parameter, int], ...]
+    parameters: Parameters
+
+
+@lru_cache(maxsize=64)
+def counted(program: Program) -> Counted:
+    """The weights of a program; a layer's count once for each layer that is like it."""
+    found: dict[tuple[object, ...], tuple[Parameter, int]] = {}
+    resting = 0
+    model = program.model
+    for block, count in program.blocks():
+        for one in block.tape.parameters:
+            cut = one.cut
+            form = one.role == "convolution", one.name.endswith("bias"), one.inputs
+            kind = one.dims, one.sizes, one.width, one.grad, one.part, cut, form
+            known = found.get(kind)
+            found[kind] = (one, count) if known is None else (known[0], known[1] + count)
+            if cut == "expert" and model.num_experts:
+                elements = one.elements * count
+                resting += elements - elements // model.num_experts * model.num_experts_per_tok
+    alike = tuple(found.values())
+    by_part: dict[str, int] = {}
+    trainable = 0
+    for one, count in alike:
+        elements = one.elements * count
+        by_part[one.part] = by_part.get(one.part, 0) + elements
+        if one.grad:
+            trainable += elements
+    total = sum(by_part.values())
+    parts: Mapping[str, int] = MappingProxyType(by_part)
+    return Counted(alike, Parameters(total, trainable, total - resting, parts))
