@@ -20,7 +20,7 @@ from memgui.estimator.options import ADAPTERS, WIDTHS
 from memgui.spec.formats import SCHEMES
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
-from memgui.spec.scenario import Parallelism, Scenario
+from memgui.spec.scenario import Parallelism, Scenario, get
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "norm": tuple(NORMS),
@@ -120,6 +120,7 @@ def require_covered_run(scenario: Scenario) -> None:
             raise NotCovered(_not_yet(f"{part}.{name}", value))
     if part == "training":
         _require_written(scenario)
+        _require_by_layer(scenario)
         _require_shareable(scenario)
     if scenario.training.lora.adapter_format not in WIDTHS:
         value = scenario.training.lora.adapter_format
@@ -221,6 +222,29 @@ def _require_packed(scenario: Scenario) -> None:
         raise NotCovered(_not_yet("training.base_format", base))
     if base.startswith("hqq_") and training.method == "lora" and training.lora.variant == "dora":
         raise NotCovered(_not_yet("training.lora.variant", training.lora.variant))
+
+
+def _require_by_layer(scenario: Scenario) -> None:
+    """Raise :class:`NotCovered` where an optimizer that trains one layer at a time meets anything else."""
+    name = scenario.training.optimizer
+    if not OPTIMIZERS[name].by_layer:
+        return
+    for path, known in _BY_LAYER.items():
+        value = get(scenario, path)
+        if value not in known:
+            text = QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet with {optimizer}.")
+            raise NotCovered(Message(text, {"path": path, "value": str(value), "optimizer": name}))
+
+
+_BY_LAYER: Final[dict[str, tuple[object, ...]]] = {
+    "training.method": ("full",),
+    "training.frozen_layers": (0,),
+    "training.implementation": ("transformers", "fused"),
+    "training.optimizer_in_backward": (False,),
+    "training.gradient_format": (None,),
+    "model.num_hidden_groups": (0,),
+    "device.count": (1,),
+}
 
 
 def _require_shareable(scenario: Scenario) -> None:

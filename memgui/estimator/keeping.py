@@ -72,6 +72,8 @@ def keeping_of(scenario: Scenario, layout: Layout = ALONE) -> Keeping:
 
 def _master(scenario: Scenario, precision: str, layout: Layout) -> int:
     """Bytes per number of the master copies; FSDP's shards of fp32 weights are such copies."""
+    if OPTIMIZERS[scenario.training.optimizer].by_layer:
+        return 4  # also of weights that are fp32 themselves
     if precision.endswith("_master"):
         return WIDTHS[scenario.training.master_format]
     return 4 if layout.fsdp and precision == "bf16_mixed" else 0

@@ -168,6 +168,7 @@ def _step(trained: Trained, keeping: Keeping) -> Step:
     step = OPTIMIZERS[settings.name].step(trained, settings)
     layout = keeping.layout
     copied = keeping.master and keeping.gradient_width != keeping.master
+    copied = copied and not OPTIMIZERS[settings.name].by_layer  # whose step says so itself
     if not copied or layout.fsdp or flattens(layout):
         return step
     copies = [(weight, Kept("gradient in fp32", keeping.master), count) for weight, count in trained]

@@ -17,6 +17,7 @@ from memgui.estimator.layout import kept_precision, layout_of
 from memgui.estimator.modules.names import targets
 from memgui.estimator.split import ALL, WHOLE, Split, Stage
 from memgui.estimator.symbols import open_symbols
+from memgui.spec.fields.optimizers import BY_LAYER
 from memgui.spec.formats import SCHEMES
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Lora, Scenario, Training
@@ -127,6 +128,8 @@ class Options(NamedTuple):
     """what that library computes in"""
     frozen_layers: int = 0
     """how many of the first layers, and all before them, are not trained"""
+    by_layer: bool = False
+    """one layer is trained at a time, the first one here"""
     virtual_tokens: int = 0
     """that prompt tuning puts in front of each sequence, and prefix tuning in front of each layer's keys"""
     nested: bool = False
@@ -318,6 +321,7 @@ def _options(scenario: Scenario) -> Options:
             compute=4 if training.precision == "fp32" else 2,
             input_leaf=training.input_require_grads and training.activation_checkpointing != "none",
             frozen_layers=training.frozen_layers if training.method == "full" else 0,
+            by_layer=training.optimizer in BY_LAYER,
             virtual_tokens=training.virtual_tokens if training.method in VIRTUAL else 0,
             loss=loss_of(training),
             compiled=training.compile,

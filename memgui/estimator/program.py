@@ -7,7 +7,7 @@ written once; a run of equal layers is a count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import attrgetter
@@ -18,6 +18,7 @@ from memgui.estimator.block import Block, Sparing
 from memgui.estimator.coverage import require_covered
 from memgui.estimator.dimensions import model_values
 from memgui.estimator.events import gradient_of, group
+from memgui.estimator.layer_runs import checkpointed, thawing
 from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.modules import layers
 from memgui.estimator.modules.context import Context
@@ -190,7 +191,7 @@ class Program:
         plan = outline(context)
         out: Tensor | None = None
         for part in plan.stacks:
-            with part.context.trained(not options.frozen_layers):
+            with part.context.trained(not options.frozen_layers and not options.by_layer):
                 frame = self._block(part.frame, part.write, part.context, out)
             _publish(frame)
             stack = Stack(part.name, frame)
@@ -198,7 +199,8 @@ class Program:
             stack.close(self._chosen(part.context), offloads=options.checkpoint_offload)
             self.stacks.append(stack)
         tail = plan.tail if options.stage.last else sent
-        self.tail = self._block("tail", tail, context, out)
+        with context.trained(not options.by_layer):
+            self.tail = self._block("tail", tail, context, out)
         self.beside = tuple(self._weights_beside())
         """blocks of weights that no operator uses, with how often each occurs"""
         self.inputs = tuple(context.inputs)
@@ -270,7 +272,7 @@ class Program:
         for number, layer in groupby(known, key=attrgetter("number")):
             tape = Tape("beside", self.sizes)
             for one in layer:
-                trained = o.base_trained and one.part not in TOWERS
+                trained = o.base_trained and not o.by_layer and one.part not in TOWERS
                 tape.parameter(one.name, one.shape, o.width, trainable=trained, part=one.part)
             yield Block(tape), number
 
@@ -282,8 +284,8 @@ class Program:
         kinds: dict[tuple[layers.LayerPlan, bool, str, bool, int], Kind] = {}
         x = stack.frame.tape.out
         assert x is not None
-        thawing = _thawing(within(plan.layers, self.options.stage), self.options.frozen_layers)
-        for layer, count, frozen, again in _checkpointed(thawing, self.options):
+        runs = thawing(within(plan.layers, self.options.stage), self.options, first=not self.stacks)
+        for layer, count, frozen, again in checkpointed(runs, self.options):
             while count:
                 variant = layer, frozen, again, x.grad, x.width
                 kind = kinds.get(variant)
@@ -364,59 +366,6 @@ class Program:
         yield from counts.items()
         yield self.tail, 1
         yield from self.beside
-
-
-Thawing = Iterable[tuple[layers.LayerPlan, int, bool]]
-"""Runs of layers, and whether they are frozen."""
-
-Checkpointed = Iterable[tuple[layers.LayerPlan, int, bool, str]]
-"""The same, and how they are computed again, if they are."""
-
-
-def _thawing(runs: list[tuple[layers.LayerPlan, int]], frozen: int) -> Thawing:
-    """The runs of layers, the first ``frozen`` layers apart."""
-    if not frozen:
-        return [(layer, count, False) for layer, count in runs]
-    found: list[tuple[layers.LayerPlan, int, bool]] = []
-    for layer, count in runs:
-        first = min(frozen, count)
-        frozen -= first
-        if first:
-            found.append((layer, first, True))
-        if count > first:
-            found.append((layer, count - first, False))
-    return found
-
-
-def _checkpointed(runs: Thawing, options: Options) -> Checkpointed:
-    """The runs of layers, those apart that are checkpointed."""
-    how = options.checkpointing if options.layerwise else "none"
-    if how == "none" or (options.checkpoint_every == 1 and options.checkpoint_layers is None):
-        return [(layer, count, frozen, how) for layer, count, frozen in runs]
-    return _some_checkpointed(runs, how, options.checkpoint_every, options.checkpoint_layers)
-
-
-def _some_checkpointed(runs: Thawing, how: str, every: int, most: int | None) -> Checkpointed:
-    """Every so-manieth layer is checkpointed, or some first ones are."""
-    index = 0
-    for layer, count, frozen in runs:
-        if most is not None:
-            first = min(count, max(0, most - index))
-            index += count
-            if first:
-                yield layer, first, frozen, how
-            if count > first:
-                yield layer, count - first, frozen, "none"
-            continue
-        end = index + count
-        while index < end:
-            plain = min(every - 1 - index % every, end - index)
-            if plain:
-                yield layer, plain, frozen, "none"
-            index += plain
-            if index < end:
-                yield layer, 1, frozen, how
-                index += 1
 
 
 def _publish(block: Block) -> None:

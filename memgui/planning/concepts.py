@@ -10,6 +10,7 @@ from collections.abc import Callable
 from memgui.estimator.result import COMPONENTS, Estimate
 from memgui.planning.cache_concept import cached_tokens, kv_cache
 from memgui.planning.words import Said
+from memgui.spec.fields.optimizers import BY_LAYER
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 
@@ -198,7 +199,7 @@ def _optimizer_states(estimate: Estimate) -> tuple[Said, ...]:
         return (Said(QT_TRANSLATE_NOOP("why", "Nothing learns here, so there is no optimizer.")),)
     trainable = estimate.parameters.trainable
     said = [Said(_KEPT.get(training.optimizer, _KEPT_ELSE), counts={"trainable": trainable})]
-    if training.precision.endswith("_master"):
+    if training.precision.endswith("_master") or training.optimizer in BY_LAYER:
         said.append(
             Said(
                 QT_TRANSLATE_NOOP(

@@ -185,6 +185,72 @@ def test_step_in_the_backward_pass(
     assert found.component("optimizer_states").bytes == steady.optimizer_state_bytes
 
 
+BY_LAYER = [
+    (
+        SMOLLM2,
+        4,
+        {"micro_batch_size": 2, "sequence_length": 256},
+        (127434660, 418381852, 468115468, 143364516),
+    ),
+    (
+        SMOLLM2,
+        4,
+        {"micro_batch_size": 2, "sequence_length": 256, "optimizer_implementation": "foreach"},
+        (127434624, 418381816, 468115432, 155755392),
+    ),
+    (
+        SMOLLM2,
+        4,
+        {"sequence_length": 64, "gradient_accumulation_steps": 2},
+        (127427492, 163803668, 170020876, 143357348),
+    ),
+    (
+        SMOLLM2,
+        4,
+        {"micro_batch_size": 2, "sequence_length": 256, "activation_checkpointing": "full"},
+        (127434660, 383299516, 433033132, 143364516),
+    ),
+    (
+        SMOLLM2,
+        4,
+        {"micro_batch_size": 2, "sequence_length": 256, "precision": "fp32"},
+        (212379684, 504301628, 603777068, 226540068),
+    ),
+    (LLAMA_3_1B, 16, {"sequence_length": 512}, (3201495332, 4499047092, 4628279980, 3478335780)),
+]
+"""The same, stepped by BAdam's own BlockOptimizer over AdamW, its first layer active: bytes between steps,
+peaks of forward, backward and step (torch 2.13)."""
+
+
+@pytest.mark.parametrize(("model", "layers", "settings", "bytes_at"), BY_LAYER)
+def test_one_layer_at_a_time(
+    model: ModelSpec, layers: int, settings: dict[str, Any], bytes_at: tuple[int, ...]
+) -> None:
+    scenario = training(
+        msgspec.structs.replace(model, num_hidden_layers=layers),
+        optimizer="badam",
+        keep_outputs=False,
+        input_require_grads=False,
+        **settings,
+    )
+    steady = ledger(scenario).steps[1]
+    phases = [steady.phases[name] for name in ("forward", "backward", "optimizer")]
+    assert (steady.start, *phases) == bytes_at
+    found = estimate(scenario)
+    assert found.parameters.trainable * 12 == pytest.approx(steady.optimizer_state_bytes, abs=100)
+    assert any("one layer for some steps" in said.text for said in found.assumptions)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"method": "lora"}, {"frozen_layers": 1}, {"implementation": "megatron", "precision": "fp32"}],
+)
+def test_what_is_not_modelled_one_layer_at_a_time(settings: dict[str, Any]) -> None:
+    found = estimate(training(LLAMA_3_1B, optimizer="badam", **settings))
+    assert found.verdict.kind == "unknown"
+    assert "with badam" in found.verdict.reason.text
+
+
 def test_lomo_keeps_neither_gradients_nor_states() -> None:
     steady = ledger(training(LLAMA_3_1B, optimizer="lomo", sequence_length=64)).steps[1]
     assert (steady.grad_bytes, steady.optimizer_state_bytes) == (0, 0)

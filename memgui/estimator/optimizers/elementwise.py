@@ -10,6 +10,7 @@ from memgui.estimator.optimizers.rule import (
     Step,
     Trained,
     Weight,
+    largest,
     lists,
     nothing,
     one_by_one,
@@ -34,6 +35,26 @@ def adamw_step(trained: Trained, settings: Settings) -> Step:
     if settings.implementation == "fused":
         return Step((), "aten._fused_adamw_")
     return (_FOREACH if settings.implementation == "foreach" else _FORLOOP)(trained, settings)
+
+
+def _badam_step(trained: Trained, settings: Settings) -> Step:
+    """AdamW's step beside fp32 gradients; then each fp32 copy is cast to its weight's format.
+
+    Gradients in 16 bits go as they are copied, so only what the copies are larger by comes on top.
+    """
+    wider = [
+        (weight, Kept("gradient in fp32, beyond its own", FP32 - weight.of.width), count)
+        for weight, count in trained
+        if weight.of.width < FP32
+    ]
+    cast = one_by_one(_written_back, "aten._to_copy")(trained, settings)
+    step = largest(adamw_step(trained, settings), cast)
+    return Step((*wider, *step.held), step.operator)
+
+
+def _written_back(weight: Weight, settings: Settings) -> tuple[Kept, ...]:
+    width = weight.of.width
+    return (Kept("copy in the weight's format", width),) if width < FP32 else ()
 
 
 def _lamb(weight: Weight, settings: Settings) -> tuple[Kept, ...]:
@@ -110,6 +131,22 @@ ELEMENTWISE: dict[str, Optimizer] = {
             "The Hessian's own pass every tenth step is taken to need no more than a training step.",
         ),
         wide_elsewhere=True,
+    ),
+    "badam": Optimizer(
+        adamw_states,
+        _badam_step,
+        QT_TRANSLATE_NOOP(
+            "sources", "BAdam of September 2026 over torch.optim.AdamW, PyTorch 2.13: measured"
+        ),
+        plain=True,
+        kernels=True,
+        elementwise=False,
+        by_layer=True,
+        note=QT_TRANSLATE_NOOP(
+            "messages",
+            "BAdam trains one layer for some steps, then another; embedding, head and all other layers are "
+            "frozen meanwhile. Counted is the first layer, for which backward goes through all others.",
+        ),
     ),
     "adam_mini": Optimizer(
         _adam_mini,

@@ -136,6 +136,14 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("training.master_format", "bf16"): Cost(Disturbance.TUNING, (SMALL_UPDATES,)),
     ("training.optimizer", "lomo"): _IN_BACKWARD,
     ("training.optimizer", "adalomo"): _IN_BACKWARD,
+    ("training.optimizer", "badam"): Cost(
+        Disturbance.TUNING,
+        (
+            _say(QT_TRANSLATE_NOOP("ways", "One layer is trained at a time: each sees a part of the steps.")),
+            TUNE,
+        ),
+        1,
+    ),
     ("training.optimizer", "sgd"): _SGD,
     ("training.optimizer", "sgd_momentum"): _SGD,
     ("parallelism.sharding", "zero1"): Cost(

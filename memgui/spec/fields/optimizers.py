@@ -7,12 +7,12 @@ from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 
-KERNELS = ("adamw", "muon")
+KERNELS = ("adamw", "muon", "badam")
 """Optimizers that come in PyTorch's three implementations."""
 
 NUMBERS = (
     *("adamw", "sgd_momentum", "paged_adamw", "lion", "ademamix", "lamb", "sophia", "adam_mini"),
-    *("schedule_free", "prodigy", "muon", "shampoo", "soap", "galore", "apollo", "apollo_mini"),
+    *("schedule_free", "prodigy", "muon", "badam", "shampoo", "soap", "galore", "apollo", "apollo_mini"),
 )
 """Optimizers whose states are plain numbers, so that their format can be chosen."""
 
@@ -26,6 +26,9 @@ EMBEDDING_APART = ("adamw_8bit", "paged_adamw_8bit", "lion_8bit", "ademamix_8bit
 IN_BACKWARD = ("lomo", "adalomo")
 """Optimizers that always step in the backward pass."""
 
+BY_LAYER = ("badam",)
+"""Optimizers that train one layer for some steps, then another, and freeze all else meanwhile."""
+
 STATELESS = ("sgd", "lomo", "paged_adamw", "paged_adamw_8bit", "adalomo")
 """Optimizers without states, and those that put them elsewhere themselves."""
 
@@ -36,7 +39,10 @@ def _waits(scenario: Scenario) -> bool:
 
 def _mastered(scenario: Scenario) -> bool:
     training = scenario.training
-    return when.full(scenario) and training.precision in ("bf16_master", "fp16_master", "fp8")
+    by_layer = training.optimizer in BY_LAYER  # which has fp32 copies of its own
+    return (
+        when.full(scenario) and not by_layer and training.precision in ("bf16_master", "fp16_master", "fp8")
+    )
 
 
 def _gradients_wait(scenario: Scenario) -> bool:
@@ -97,6 +103,11 @@ OPTIMIZER: tuple[Field, ...] = (
             Choice("sophia", QT_TRANSLATE_NOOP("fields", "Sophia")),
             Choice(
                 "muon", QT_TRANSLATE_NOOP("fields", "Muon"), QT_TRANSLATE_NOOP("fields", "AdamW elsewhere")
+            ),
+            Choice(
+                "badam",
+                QT_TRANSLATE_NOOP("fields", "BAdam"),
+                QT_TRANSLATE_NOOP("fields", "one layer at a time"),
             ),
             Choice("shampoo", QT_TRANSLATE_NOOP("fields", "Shampoo")),
             Choice("soap", QT_TRANSLATE_NOOP("fields", "SOAP")),
