@@ -135,7 +135,8 @@ def _require_split(scenario: Scenario) -> None:
     code = IMPLEMENTATIONS[scenario.training.implementation]
     for name in ("tensor", "pipeline", "context", "expert"):
         if getattr(split, name) > 1 and name not in code.shares:
-            raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name)))
+            called = scenario.training.implementation
+            raise NotCovered(not_with(f"parallelism.{name}", getattr(split, name), called))
     if max(split.tensor, split.pipeline, split.context) == 1:
         return
     if _shape(model) != "decoder":
@@ -168,21 +169,23 @@ SHARED_MIXERS: Final = (
 def _require_written(scenario: Scenario) -> None:
     """Raise :class:`NotCovered` where a training step's implementation lacks what is chosen."""
     code = IMPLEMENTATIONS[scenario.training.implementation]
+    called = scenario.training.implementation
     if scenario.training.precision == "fp8" and "precision" not in code.choices:
-        raise NotCovered(_not_yet("training.precision", "fp8"))
+        raise NotCovered(not_with("training.precision", "fp8", called))
     for name, known in code.choices.items():
         value = getattr(scenario.training, name)
         if value not in known:
-            raise NotCovered(_not_yet(f"training.{name}", value))
+            raise NotCovered(not_with(f"training.{name}", value, called))
     model = scenario.model
-    if model.is_decoder and model.head == "sequence" and scenario.training.implementation not in _HEADS_ALIKE:
-        raise NotCovered(_not_yet("model.head", model.head))
+    if model.is_decoder and model.head == "sequence" and called not in _HEADS_ALIKE:
+        raise NotCovered(not_with("model.head", model.head, called))
     _require_packed(scenario)
     _require_prefixed(scenario)
     _require_plain_adapters(scenario)
-    lacking = code.lacks(scenario.model)
-    if lacking:
-        raise NotCovered(_not_yet(f"model.{lacking}", getattr(scenario.model, lacking)))
+    lacking = code.lacks(model)
+    if lacking is not None:
+        name, value = lacking
+        raise NotCovered(not_with(f"model.{name}", value, called))
 
 
 _HEADS_ALIKE: Final = ("transformers", "transformers_2022", "fused")
@@ -195,11 +198,12 @@ def _require_plain_adapters(scenario: Scenario) -> None:
     if scenario.training.implementation != "unsloth":
         return
     if lora.variant not in ("lora", "rslora"):
-        raise NotCovered(_not_yet("training.lora.variant", lora.variant))
+        raise NotCovered(not_with("training.lora.variant", lora.variant, "unsloth"))
     if lora.dropout:
-        raise NotCovered(_not_yet("training.lora.dropout", lora.dropout))
+        raise NotCovered(not_with("training.lora.dropout", lora.dropout, "unsloth"))
     if lora.modules_to_save:
-        raise NotCovered(_not_yet("training.lora.modules_to_save", ", ".join(lora.modules_to_save)))
+        saved = ", ".join(lora.modules_to_save)
+        raise NotCovered(not_with("training.lora.modules_to_save", saved, "unsloth"))
 
 
 def _require_prefixed(scenario: Scenario) -> None:
@@ -209,7 +213,8 @@ def _require_prefixed(scenario: Scenario) -> None:
         return
     plain = set(model.layer_types) <= {"full_attention"} and model.kv_lora_rank is None
     if not plain or _shape(model) != "decoder" or model.cached_key_value_heads is not None:
-        raise NotCovered(_not_yet("training.method", "prefix"))
+        odd = next((one for one in model.layer_types if one != "full_attention"), model.model_type)
+        raise NotCovered(not_with("training.method", "prefix", odd))
 
 
 def _require_packed(scenario: Scenario) -> None:
@@ -217,11 +222,11 @@ def _require_packed(scenario: Scenario) -> None:
     training = scenario.training
     if training.method not in ADAPTERS:
         return
-    base = training.base_format
-    if base.startswith(("gptq_", "awq_")) and scenario.model.num_experts:  # how experts are packed
-        raise NotCovered(_not_yet("training.base_format", base))
+    base, experts = training.base_format, scenario.model.num_experts
+    if base.startswith(("gptq_", "awq_")) and experts:  # how experts are packed
+        raise NotCovered(not_with("training.base_format", base, f"num_experts = {experts}"))
     if base.startswith("hqq_") and training.method == "lora" and training.lora.variant == "dora":
-        raise NotCovered(_not_yet("training.lora.variant", training.lora.variant))
+        raise NotCovered(not_with("training.lora.variant", training.lora.variant, base))
 
 
 def _require_by_layer(scenario: Scenario) -> None:
@@ -232,8 +237,7 @@ def _require_by_layer(scenario: Scenario) -> None:
     for path, known in _BY_LAYER.items():
         value = get(scenario, path)
         if value not in known:
-            text = QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet with {optimizer}.")
-            raise NotCovered(Message(text, {"path": path, "value": str(value), "optimizer": name}))
+            raise NotCovered(not_with(path, value, name))
 
 
 _BY_LAYER: Final[dict[str, tuple[object, ...]]] = {
@@ -276,6 +280,14 @@ _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
         "attention": ("eager", "sdpa", FLASH_2),
     },
 }
+
+
+def not_with(path: str, value: object, other: str) -> Message:
+    """That a value is not modelled beside ``other``, a choice that goes with further ones elsewhere."""
+    return Message(
+        QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet with {other}."),
+        {"path": path, "value": str(value), "other": other},
+    )
 
 
 def _not_yet(path: str, value: object) -> Message:

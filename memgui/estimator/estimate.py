@@ -10,7 +10,7 @@ import msgspec
 from memgui import __version__
 from memgui.estimator.account import account
 from memgui.estimator.breakdown import Breakdown, Listed
-from memgui.estimator.coverage import NotCovered, require_covered_run
+from memgui.estimator.coverage import NotCovered, not_with, require_covered_run
 from memgui.estimator.engines import account_of
 from memgui.estimator.inference import InferenceRun
 from memgui.estimator.modules.implementations import IMPLEMENTATIONS
@@ -153,8 +153,7 @@ def _nothing_trained(scenario: Scenario) -> Message:
             "messages", "The head is the embedding's weight, which is frozen: nothing would be trained."
         )
         return Message(text)
-    text = QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet.")
-    return Message(text, {"path": "training.method", "value": training.method})
+    return not_with("training.method", training.method, scenario.model.model_type)
 
 
 def _runs(scenario: Scenario) -> list[InferenceRun]:

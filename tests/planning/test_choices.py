@@ -2,6 +2,8 @@
 
 import time
 
+import msgspec
+
 from memgui.estimator import estimate
 from memgui.planning.choices import refused
 from memgui.spec import Lora, replace
@@ -46,3 +48,15 @@ def test_asking_takes_no_time_to_speak_of() -> None:
     began = time.process_time()
     refused(ADAPTERS, BY_PATH["training.base_format"])
     assert time.process_time() - began < 0.1
+
+
+def test_a_reason_names_what_it_goes_against() -> None:
+    """A long pattern of layers is not read out: the first of its kinds that is missing is."""
+    mixed = msgspec.structs.replace(LLAMA_3_1B, layer_types=("full_attention", "sliding_attention") * 8)
+    found = refused(training(mixed, method="lora"), BY_PATH["training.implementation"])
+    assert found["unsloth"].args == {
+        "path": "model.layer_types",
+        "value": "sliding_attention",
+        "other": "unsloth",
+    }
+    assert found["unsloth"].text.endswith("= sliding_attention is not modelled yet with unsloth.")

@@ -40,14 +40,14 @@ class Implementation(NamedTuple):
     model: Mapping[str, Container[object]] = MappingProxyType({})
     shares: tuple[str, ...] = ()
 
-    def lacks(self, model: ModelSpec) -> str:
-        """The first field of ``model`` with a value that the code cannot run, or nothing."""
+    def lacks(self, model: ModelSpec) -> tuple[str, object] | None:
+        """The first field of ``model`` with a value that the code cannot run, and the value."""
         for name, allowed in self.model.items():
             value = getattr(model, name)
-            values = value if isinstance(value, tuple) else (value,)
-            if any(one not in allowed for one in values):
-                return name
-        return ""
+            for one in value if isinstance(value, tuple) else (value,):
+                if one not in allowed:
+                    return name, one
+        return None
 
 
 def _litgpt() -> Code:
