@@ -130,7 +130,7 @@ def _decomposed(
     out, wide = shape
     width = x.width
     dims = (*x.dims[: len(x.dims) - len(wide)], *out)
-    magnitude = t.parameter(f"{called}.lora_magnitude_vector", out, down.width)
+    magnitude = t.parameter(f"{called}.lora_magnitude_vector", out, down.width, inputs=len(out))
     identity = t.tensor("identity", (*wide, *wide), down.width)
     t.run("eye", (), (identity,), (), ())
     half = t.autocast or down.width
@@ -189,7 +189,7 @@ def scaled_input(t: Tape, c: Context, x: Tensor, role: str, called: str, wide: D
     if not _scaled(c, role) or role not in SCALED_BEFORE:
         return x
     part, t.part = t.part, "adapter"
-    factor = op.scale(t, t.parameter(f"{called}.ia3_l", wide, FP32))
+    factor = op.scale(t, t.parameter(f"{called}.ia3_l", (1, *wide), FP32, inputs=len(wide)))
     own = op.cast(t, x, FP32)
     scaled = op.mul(t, own, factor, x.name, x.dims)
     y = op.cast(t, scaled, x.width)
@@ -203,7 +203,7 @@ def scaled_output(t: Tape, c: Context, y: Tensor, role: str, called: str, out: D
     if not _scaled(c, role) or role in SCALED_BEFORE:
         return y
     part, t.part = t.part, "adapter"
-    factor = op.scale(t, t.parameter(f"{called}.ia3_l", out, FP32))
+    factor = op.scale(t, t.parameter(f"{called}.ia3_l", (*out, 1), FP32))
     scaled = op.mul(t, y, factor, y.name, y.dims)
     result = op.cast(t, scaled, y.width)
     t.use(scaled)

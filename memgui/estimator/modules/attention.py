@@ -92,11 +92,13 @@ def attention(
         y = gated
     if m.inner_norms:
         y = norm(t, c, y, "attn_sub_norm", axes=2)
+    seen = y
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
     )
     t.use(q, k, v, x, *tables, *c.named)
     c.named.clear()
+    c.give(seen)
     drops = o.hidden_dropout and "feed_forward" not in m.dropouts
     return op.dropout(t, y, drops and not m.joined_branches)
 

@@ -37,6 +37,7 @@ class Context:
         "model",
         "named",
         "names",
+        "names_given",
         "options",
         "over",
         "own",
@@ -91,10 +92,17 @@ class Context:
         """embeddings that each layer has of its own, of all layers"""
         self.named: list[Tensor] = []
         """what the code of the module that is being written refers to until it returns"""
+        self.names_given = model.norm_placement == "post" and _like_bert(model)
+        """the code of a half refers to what its last linear layer is given until it returns (BERT)"""
         self.met: dict[object, Pattern] = {}
         """what kinds of layers have in common"""
         self.handed: list[Tensor] = []
         """what layers are given beside their input in a way that checkpointing sees"""
+
+    def give(self, x: Tensor) -> None:
+        """``x`` is what the last linear layer of a half is given; see ``names_given``."""
+        if self.names_given:
+            self.named.append(x)
 
     def frozen(self) -> Context:
         """The same where nothing is trained; what all layers share is shared."""
@@ -152,3 +160,10 @@ class Context:
     def residual(self) -> Dims:
         """The residual stream on one rank, which may have only some of the tokens."""
         return ("b", "sr", "h") if self.options.split.sequence else self.hidden
+
+
+def _like_bert(model: ModelSpec) -> bool:
+    """Whether an encoder's layers are BERT's, and not DistilBERT's, ALBERT's or MobileBERT's."""
+    if model.is_decoder or model.num_encoder_layers or model.gated_mlp or model.bottleneck_size:
+        return False
+    return not {"feed_forward", "attention_output"}.intersection(model.dropouts)

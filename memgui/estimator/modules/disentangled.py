@@ -81,6 +81,7 @@ def disentangled_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
     probabilities = op.dropout(t, op.softmax(t, masked), o.attention_dropout)
     y = op.clone(t, op.matmul(t, probabilities, v, "attention output", (*c.rows, *HEADS)))
     t.use(q, k, v, bias, meanings, seen, masked, probabilities)
+    c.give(y)
     y = projection(t, c, y, "attention.o", "output", ("h",), HEADS, bias=m.attention_output_bias, cut="row")
     t.use(x)
     return op.dropout(t, y, o.hidden_dropout)

@@ -256,7 +256,7 @@ def masked_head(t: Tape, c: Context, x: Tensor) -> Tensor:
     w = c.table if m.tie_word_embeddings else head_weight(t, c, "decoder.weight", ("V", *narrow))
     shift = None
     if m.lm_head_bias:
-        shift = t.parameter("decoder.bias", ("V",), o.width, w.grad, "vocabulary")
+        shift = t.parameter("decoder.bias", ("V",), o.width, w.grad or o.base_trained, "vocabulary")
     t.loss = True
     dims: Dims = (*c.rows, "V")
     if shift is not None and m.head_bias_added:

@@ -152,11 +152,13 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         trained = o.base_trained or (o.training and o.trained == "frozen")
         narrow = "e" if m.embedding_size else "h"
         w = t.parameter("lm_head.weight", (rows, narrow), o.width, trained, "vocabulary")
-    if kept(c, called):
-        w = t.parameter("lm_head.modules_to_save", w.dims, o.width, True, "vocabulary")
     shift = None
     if m.lm_head_bias:
-        shift = t.parameter("lm_head.bias", (rows,), o.width, w.grad, "vocabulary")
+        shift = t.parameter("lm_head.bias", (rows,), o.width, w.grad or o.base_trained, "vocabulary")
+    if kept(c, called):
+        w = t.parameter("lm_head.modules_to_save", w.dims, o.width, True, "vocabulary")
+        if shift is not None:
+            shift = t.parameter("lm_head.modules_to_save.bias", shift.dims, o.width, True, "vocabulary")
     t.loss = True
     if o.loss == "fused_linear":
         t.part = t.module = "loss"

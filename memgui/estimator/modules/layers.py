@@ -248,7 +248,8 @@ def _post(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: st
     y = _held(t, c, module, x)
     out = norm(t, c, op.add(t, x, y, "residual stream"), before)
     if not c.model.is_decoder:
-        t.use(y)
+        t.use(y, *c.named)
+        c.named.clear()
     return out
 
 

@@ -49,6 +49,7 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
         product = wide = op.cast(t, product, c.options.width)
     if m.inner_norms:
         product = norm(t, c, product, "ffn_sub_norm")
+    c.give(product)
     y = projection(t, c, product, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
     t.use(x)
     if m.mlp_in_weight_format:

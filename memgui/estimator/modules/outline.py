@@ -72,7 +72,7 @@ def _two_stacks(c: Context) -> Outline:
 
     def bridge(t: Tape, own: Context, x: Tensor) -> Tensor:
         own.table = encoder.table
-        return between(t, own, x)
+        return between(t, encoder, own, x)
 
     return Outline(
         [

@@ -195,11 +195,11 @@ def _spectrogram(t: Tape, c: Context) -> Tensor:
     return op.dropout(t, op.add_broadcast(t, heard, where, "embedded"), o.embedding_dropout)
 
 
-def between(t: Tape, c: Context, x: Tensor) -> Tensor:
+def between(t: Tape, encoder: Context, c: Context, x: Tensor) -> Tensor:
     """The encoder's end (norm and dropout where the model has them), then the decoder's input."""
     t.frees_input = True
     assert c.over is not None
-    states = _end(t, c, x)
+    states = _end(t, encoder, x)
     c.over.states = states
     t.return_(states)
     c.handed.append(states)
@@ -223,6 +223,7 @@ def target_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
         c.labels = c.given(t, "labels", c.rows, INT64)
         ids = t.tensor("target ids", c.rows, INT64)
         t.run("new_zeros", (), (ids,), (), ())
+        t.hold_outside(ids)
     else:
         ids = c.given(t, "target ids", c.rows, INT64)
     table = c.table or _shared_table(t, c)

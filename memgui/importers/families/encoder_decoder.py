@@ -19,6 +19,7 @@ def t5(c: Config) -> Fields:
     gated = name != kind
     rate = c.ratio("dropout_rate")
     width = c.count("intermediate_size")
+    tied = c.flag("tie_word_embeddings", default=True)
     return {
         "head": "seq2seq",
         "dropouts": ("attention", "hidden", "embedding", "activation", "final"),
@@ -41,8 +42,8 @@ def t5(c: Config) -> Fields:
         "softmax_in_fp32": False,
         "position_embedding": "relative",
         "relative_attention_num_buckets": c.count("relative_attention_num_buckets"),
-        "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),
-        "head_input_scaling": c.flag("tie_word_embeddings", default=True),
+        "tie_word_embeddings": tied,
+        "head_input_scaling": c.flag("scale_decoder_outputs", default=tied),  # as 5.24 writes it
         "num_encoder_layers": encoder_layers,
         "encoder_attention_heads": heads,
         "encoder_ffn_dim": width,
