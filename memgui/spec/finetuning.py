@@ -23,6 +23,7 @@ def validate_training(scenario: Scenario) -> Iterator[Issue]:
             ),
         )
     yield from _beside(scenario)
+    yield from _experts(scenario)
     if training.method == "prefix" and training.activation_checkpointing != "none":
         yield Issue(
             "error",
@@ -49,6 +50,31 @@ def validate_training(scenario: Scenario) -> Iterator[Issue]:
             Message(QT_TRANSLATE_NOOP("messages", "Allowed: up to {longest}."), {"longest": layers}),
         )
 
+
+def _experts(scenario: Scenario) -> Iterator[Issue]:
+    """That experts are no linear layers, which are all that is packed (Transformers 5, bitsandbytes, hqq)."""
+    training = scenario.training
+    if not scenario.model.num_experts or not training.base_format.startswith(_PACKS_LINEARS):
+        return
+    if training.method not in _ADAPTERS:
+        return
+    text = QT_TRANSLATE_NOOP(
+        "messages",
+        "{base} packs linear layers; experts are one tensor for all of a layer and stay in 16 bits.",
+    )
+    paths = ["training.base_format", "model.num_experts"]
+    if training.kbit_preparation and not training.base_format.startswith("hqq_"):
+        text = QT_TRANSLATE_NOOP(
+            "messages",
+            "{base} packs linear layers; experts are one tensor for all of a layer and stay unpacked, and "
+            "k-bit preparation turns them to fp32: they take more than without it.",
+        )
+        paths.append("training.kbit_preparation")
+    yield Issue("warning", "experts_not_packed", tuple(paths), Message(text, {"base": training.base_format}))
+
+
+_ADAPTERS = ("lora", "ia3", "prompt", "prefix")
+_PACKS_LINEARS = ("nf4", "fp4", "int8", "hqq_")
 
 _PLAIN_LORA = ("gptq_", "awq_")
 """Bases beside which PEFT builds low-rank adapters without their norms (DoRA)."""

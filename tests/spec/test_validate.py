@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from memgui.spec import Scenario, replace
 from memgui.spec.validate import validate
 from tests.estimator.build import spread
@@ -29,6 +31,17 @@ def test_learned_positions_end_where_rotary_ones_only_warn() -> None:
     )
     assert codes(longer) == {"beyond_longest": "warning"}
     assert codes(replace(longer, "model.position_embedding", "learned")) == {"beyond_longest": "error"}
+
+
+def test_only_what_is_generated_needs_positions_beside_the_prompt() -> None:
+    serving = replace(replace(SCENARIO, "task", "inference"), "model.max_position_embeddings", 512)
+    serving = replace(replace(serving, "model.position_embedding", "learned"), "inference.prompt_tokens", 512)
+    assert codes(serving) == {"beyond_longest": "error"}
+    assert codes(replace(serving, "model.is_decoder", False)) == {}
+    two_stacks = replace(serving, "model.num_encoder_layers", 2)
+    assert codes(replace(two_stacks, "inference.generated_tokens", 511)) == {}
+    longer = validate(replace(two_stacks, "inference.generated_tokens", 512))
+    assert [issue.paths for issue in longer] == [("inference.generated_tokens",)]
 
 
 def test_degrees_and_devices() -> None:
@@ -120,3 +133,23 @@ def test_experts_without_a_width_are_told() -> None:
     (issue,) = [issue for issue in validate(scenario) if issue.code == "experts_without_width"]
     assert issue.severity == "warning"
     assert not [one for one in validate(SCENARIO) if one.code == "experts_without_width"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"base_format": "nf4_dq"}, "turns them to fp32"),
+        ({"base_format": "nf4_dq", "kbit_preparation": False}, "stay in 16 bits"),
+        ({"base_format": "hqq_4bit_g64"}, "stay in 16 bits"),
+        ({"base_format": "bf16"}, ""),
+    ],
+)
+def test_experts_that_stay_unpacked_are_said(settings: dict[str, object], said: str) -> None:
+    """Mixtral beside NF4 is larger than in 16 bits: a person must be told why."""
+    scenario = replace(replace(SCENARIO, "model.num_experts", 8), "model.moe_intermediate_size", 64)
+    scenario = replace(scenario, "training.method", "lora")
+    for name, value in settings.items():
+        scenario = replace(scenario, f"training.{name}", value)
+    found = [issue for issue in validate(scenario) if issue.code == "experts_not_packed"]
+    assert [issue.severity for issue in found] == (["warning"] if said else [])
+    assert all(said in issue.text for issue in found)
