@@ -33,8 +33,10 @@ from memgui.spec import (
     ModelSpec,
     Scenario,
     ScenarioError,
+    get,
     replace,
 )
+from memgui.spec.fields.when import reads_source
 from memgui.spec.formats import CACHE_FORMATS
 from memgui.spec.formats.schemes import AS_IN_FILE
 from memgui.spec.import_report import MOST
@@ -164,7 +166,7 @@ def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message,
     )
 
 
-LENGTHS: Final = ("training.sequence_length", "inference.prompt_tokens")
+LENGTHS: Final = ("training.sequence_length", "inference.prompt_tokens", "inference.generated_tokens")
 """Fields that :func:`starting_scenario` cuts where a model has no positions for them."""
 PLAIN: Final = frozenset(("F64", "F32", "F16", "BF16"))
 """Formats that store each number by itself; GGUF's blocks do too, other packed ones do not say how many."""
@@ -208,25 +210,40 @@ def starting_scenario(
     Its weights are served as they are stored, where that is known.
     """
     scenario = _as_stored(replace(base, "model", model), quantization)
+    told = []
+    for path, most in _longest(scenario).items():
+        if get(scenario, path) <= most:
+            continue
+        scenario = replace(scenario, path, most)
+        if path.startswith(scenario.task) and most:
+            told.append(
+                Message(
+                    QT_TRANSLATE_NOOP(
+                        "messages",
+                        "{path} is {value}: the model has positions for {longest} tokens only.",
+                    ),
+                    {"path": path, "value": most, "longest": model.max_position_embeddings},
+                )
+            )
+    return scenario, tuple(told)
+
+
+def _longest(scenario: Scenario) -> dict[str, int]:
+    """The most that each of :data:`LENGTHS` can be, where the model says so."""
+    model, serving = scenario.model, scenario.inference
+    generated = {} if model.is_decoder else {"inference.generated_tokens": 0}  # an encoder only reads
     longest = model.max_position_embeddings
     if not longest or model.position_embedding != "learned":
-        return scenario, ()
-    told = []
-    for path, free in zip(LENGTHS, (longest, _prompt(base, longest)), strict=True):
-        default = getattr(getattr(scenario, path.partition(".")[0]), path.partition(".")[2])
-        if default > free:
-            scenario = replace(scenario, path, free)
-            if path.startswith(scenario.task):
-                told.append(
-                    Message(
-                        QT_TRANSLATE_NOOP(
-                            "messages",
-                            "{path} is {value}: the model has positions for {longest} tokens only.",
-                        ),
-                        {"path": path, "value": free, "longest": longest},
-                    )
-                )
-    return scenario, tuple(told)
+        return generated
+    prompt = longest
+    if reads_source(scenario):  # the prompt has the encoder's positions
+        generated = {"inference.generated_tokens": max(0, longest - serving.decoder_prompt_tokens)}
+    elif model.is_decoder:
+        written = serving.generated_tokens
+        if written >= longest:
+            generated = {"inference.generated_tokens": (written := longest // 2)}
+        prompt = longest - written
+    return {"training.sequence_length": longest, "inference.prompt_tokens": prompt, **generated}
 
 
 def _as_stored(scenario: Scenario, quantization: Quantization | None) -> Scenario:
@@ -249,10 +266,6 @@ def _as_stored(scenario: Scenario, quantization: Quantization | None) -> Scenari
         if "llama.cpp" not in CACHE_FORMATS[scenario.inference.kv_cache_format].engines:
             scenario = replace(scenario, "inference.kv_cache_format", "fp16")
     return scenario
-
-
-def _prompt(base: Scenario, longest: int) -> int:
-    return max(1, longest - base.inference.generated_tokens)
 
 
 def with_device(scenario: Scenario, given: Mapping[str, Any], catalog: Catalog) -> Scenario:

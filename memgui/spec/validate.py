@@ -9,6 +9,7 @@ from typing import Any
 
 from memgui.spec.fields import FIELDS, Field
 from memgui.spec.fields.optimizers import IN_BACKWARD
+from memgui.spec.fields.when import reads_source
 from memgui.spec.finetuning import validate_training
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
 from memgui.spec.methods import VARIANTS
@@ -169,13 +170,30 @@ def _model(scenario: Scenario) -> Iterator[Issue]:
 
 def _workload(scenario: Scenario) -> Iterator[Issue]:
     longest = scenario.model.max_position_embeddings
-    if scenario.task == "training":
-        path, length = "training.sequence_length", scenario.training.sequence_length
-    else:
-        path = "inference.prompt_tokens"
-        length = scenario.inference.prompt_tokens + scenario.inference.generated_tokens
-    if not longest or length <= longest:
+    if not longest:
         return
+    for path, length in _lengths(scenario):
+        if length > longest:
+            yield _beyond(scenario, path, length)
+
+
+def _lengths(scenario: Scenario) -> Iterator[tuple[str, int]]:
+    """Tokens that positions are needed for, and the field that makes them more."""
+    if scenario.task == "training":
+        yield "training.sequence_length", scenario.training.sequence_length
+        return
+    serving = scenario.inference
+    if not scenario.model.is_decoder:
+        yield "inference.prompt_tokens", serving.prompt_tokens
+    elif reads_source(scenario):  # each stack has positions of its own
+        yield "inference.prompt_tokens", serving.prompt_tokens
+        yield "inference.generated_tokens", serving.decoder_prompt_tokens + serving.generated_tokens
+    else:
+        yield "inference.prompt_tokens", serving.prompt_tokens + serving.generated_tokens
+
+
+def _beyond(scenario: Scenario, path: str, length: int) -> Issue:
+    longest = scenario.model.max_position_embeddings
     learned = scenario.model.position_embedding == "learned" and scenario.method == "detailed"
     args: dict[str, str | int | float] = {"length": length, "longest": longest}
     if learned:
@@ -189,7 +207,7 @@ def _workload(scenario: Scenario) -> Iterator[Issue]:
         if learned
         else None
     )
-    yield Issue("error" if learned else "warning", "beyond_longest", (path,), Message(text, args), allowed)
+    return Issue("error" if learned else "warning", "beyond_longest", (path,), Message(text, args), allowed)
 
 
 def _step(scenario: Scenario) -> Iterator[Issue]:

@@ -16,6 +16,7 @@ from memgui.planning.words import English
 from memgui.presets.codec import Preset, encode, plain
 from memgui.presets.reports import report_of
 from memgui.spec import ModelSpec, Scenario, ScenarioError, replace
+from memgui.spec.validate import validate
 from tests.importers.files import gguf_llama, llama, number, sparse, write_safetensors, write_shards
 
 LLAMA: dict[str, Any] = {
@@ -144,6 +145,29 @@ def test_lengths_that_nobody_chose_end_where_learned_positions_end(catalog: Cata
     )
     assert rotary.training.sequence_length == catalog.first_scenario().training.sequence_length
     assert told == ()
+
+
+@pytest.mark.parametrize("task", ["training", "inference"])
+def test_every_built_in_model_starts_with_lengths_that_it_has_positions_for(
+    catalog: Catalog, task: str
+) -> None:
+    base = replace(catalog.first_scenario(), "task", task)
+    for entry in catalog.models:
+        scenario, _ = starting_scenario(base, entry.model)
+        wrong = [issue.text for issue in validate(scenario) if issue.severity == "error"]
+        assert not wrong, entry.model.name
+
+
+def test_an_encoder_reads_all_its_positions_and_generates_nothing(catalog: Catalog) -> None:
+    base = replace(catalog.first_scenario(), "task", "inference")
+    scenario, told = starting_scenario(base, catalog.model("bert-base-uncased").model)
+    assert (scenario.inference.prompt_tokens, scenario.inference.generated_tokens) == (512, 0)
+    assert [message.args["path"] for message in told] == ["inference.prompt_tokens"]
+    whisper, told = starting_scenario(base, catalog.model("whisper-tiny").model)
+    assert whisper.inference.prompt_tokens + whisper.inference.generated_tokens == 448
+    assert len(told) == 2
+    both, _ = starting_scenario(base, catalog.model("bart-base").model)  # each stack has its own
+    assert (both.inference.prompt_tokens, both.inference.generated_tokens) == (1024, 512)
 
 
 def test_a_built_in_device_brings_its_facts_unless_they_are_given(catalog: Catalog) -> None:

@@ -153,3 +153,11 @@ def test_experts_that_stay_unpacked_are_said(settings: dict[str, object], said: 
     found = [issue for issue in validate(scenario) if issue.code == "experts_not_packed"]
     assert [issue.severity for issue in found] == (["warning"] if said else [])
     assert all(said in issue.text for issue in found)
+
+
+def test_a_model_without_attention_has_no_odd_heads() -> None:
+    """Mamba's one head as wide as its stream is no attention head, and nothing unusual."""
+    wide = replace(replace(SCENARIO, "model.head_dim", 2560), "model.layer_types", ("mamba",))
+    assert "model.head_dim" not in {path for issue in validate(wide) for path in issue.paths}
+    mixed = replace(wide, "model.layer_types", ("mamba", "full_attention"))
+    assert "model.head_dim" in {path for issue in validate(mixed) for path in issue.paths}

@@ -20,6 +20,10 @@ def _reads_source(scenario: Scenario) -> bool:
     return inference(scenario) and when.reads_source(scenario)
 
 
+def _generates(scenario: Scenario) -> bool:
+    return inference(scenario) and scenario.model.is_decoder
+
+
 def transformers(scenario: Scenario) -> bool:
     """Whether the scenario is inference by Transformers' generate()."""
     return inference(scenario) and scenario.inference.engine == "transformers"
@@ -127,7 +131,8 @@ FIELDS: tuple[Field, ...] = (
         maximum=1_000_000_000,
         usual_maximum=10_000_000,
         log_scale=True,
-        applies=inference,
+        applies=_generates,
+        why_not=QT_TRANSLATE_NOOP("fields", "An encoder reads; it generates nothing."),
     ),
     Field(
         "inference.weight_format",
