@@ -21,6 +21,8 @@ from memgui.importers.tensors import TensorTable
 from memgui.importers.towers import read_towers
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
+from memgui.spec.scenario import Scenario
+from memgui.spec.validate import validate
 
 INNER_TEXT: Final = ("text_config", "llm_config", "language_config", "thinker_config", "text_model_config")
 """Where models of several senses keep the configuration of their language model."""
@@ -198,10 +200,19 @@ def _require_size(config: Config) -> None:
 
 def _model(fields: Fields, file: JsonObject) -> ModelSpec:
     try:
-        return msgspec.convert(fields, ModelSpec, strict=True)
+        model = msgspec.convert(fields, ModelSpec, strict=True)
     except msgspec.ValidationError as error:
         raise FileFault(
             file.name,
             QT_TRANSLATE_NOOP("messages", "{file} describes no model that can be held: {reason}."),
             reason=shown(str(error)),
         ) from None
+    for issue in validate(Scenario(model=model)):
+        if issue.severity == "error" and all(path.startswith("model.") for path in issue.paths):
+            raise FileFault(
+                file.name,
+                QT_TRANSLATE_NOOP("messages", "{file}: {where}: {reason}"),
+                ", ".join(path.removeprefix("model.") for path in issue.paths),
+                reason=issue.text,
+            )
+    return model

@@ -215,6 +215,7 @@ def test_nested_language_model_is_found() -> None:
         ({"num_hidden_layers": 10**6}, "num_hidden_layers", "100,000"),
         ({"num_attention_heads": 0}, "num_attention_heads", "from 1"),
         ({"num_key_value_heads": "8"}, "num_key_value_heads", "a whole number"),
+        ({"num_key_value_heads": 7}, "num_key_value_heads", "1, 2, 4, 8"),
         ({"vocab_size": {}}, "vocab_size", "a whole number"),
         ({"tie_word_embeddings": 0}, "tie_word_embeddings", "true or false"),
         ({"tie_word_embeddings": "false"}, "tie_word_embeddings", "true or false"),
