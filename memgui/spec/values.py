@@ -20,6 +20,7 @@ _TOKENS = {"": 1, "k": 2**10, "m": 2**20}
 _SIZES = {"": 1, "b": 1, "byte": 1, "bytes": 1}
 _SIZES |= {unit + tail: 10 ** (3 * power) for power, unit in enumerate("kmgt", 1) for tail in ("b",)}
 _SIZES |= {unit + tail: 2 ** (10 * power) for power, unit in enumerate("kmgt", 1) for tail in ("ib",)}
+_GROUPED = re.compile(r"^[+-]?[0-9]{1,3}(?:,[0-9]{3})*(?:$|[^0-9,])")
 _LONGEST = 60
 
 
@@ -85,6 +86,11 @@ def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
                 "messages", "a number is needed, with one of these after it or nothing: {known}"
             ),
             known=known,
+        )
+    if "," in text and (unit or field.kind is Kind.RATIO) and not _GROUPED.match(text):
+        # 24,5 GiB means 24.5 to half of the world; in whole numbers a digit may just be missing.
+        raise _fault(
+            field, text, QT_TRANSLATE_NOOP("messages", "a comma parts thousands, a point parts decimals")
         )
     try:
         return Fraction(re.sub(r"[^0-9.eE+-]", "", matched.group(1))) * units[unit]
