@@ -215,16 +215,21 @@ class Library(Opening):
         deleted = self._try(lambda: self._presets.delete(entry))
         if deleted is None:
             return
+        seen = self._seen.pop(entry.key, None)  # no other program did it
         self.changed.emit()
         self._tell(
             Message(QT_TRANSLATE_NOOP("messages", "“{name}” is deleted."), {"name": entry.name}),
             action_text=QT_TRANSLATE_NOOP("messages", "Bring it back"),
-            action=lambda: self._restore(deleted),
+            action=lambda: self._restore(deleted, seen),
         )
 
-    def _restore(self, deleted: Deleted) -> None:
-        if self._try(lambda: self._presets.restore(deleted)) is not None:
-            self.changed.emit()
+    def _restore(self, deleted: Deleted, seen: Entry | None) -> None:
+        restored = self._try(lambda: self._presets.restore(deleted))
+        if restored is None:
+            return
+        if seen is not None and seen.key == restored.key:
+            self._seen[seen.key] = seen
+        self.changed.emit()
 
     def import_file(self, path: Path) -> None:
         """Take the presets in a file among the person's."""

@@ -96,6 +96,19 @@ def test_change_between_two_runs_is_noticed(opened: Opened) -> None:
     assert "changed by another program" in opened.told[0].message.text
 
 
+def test_what_this_window_deleted_itself_is_nobody_elses_doing(opened: Opened) -> None:
+    opened.library.look_again()
+    opened.library.delete(opened.entry())
+    (deleted,) = opened.told
+    opened.library.look_again()
+    assert opened.told == [deleted]
+    assert deleted.action is not None
+    deleted.action()
+    opened.changed_by_another()
+    opened.library.save()
+    assert opened.notes() == "theirs"
+
+
 def test_what_others_did_is_noticed_when_the_window_is_looked_at_again(opened: Opened) -> None:
     lists: list[None] = []
     opened.library.changed.connect(lambda: lists.append(None))
