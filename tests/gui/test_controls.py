@@ -125,6 +125,24 @@ def test_spin_box_keeps_its_line_beside_the_chevrons(qtbot: QtBot) -> None:
     assert box.buttonSymbols() is QAbstractSpinBox.ButtonSymbols.UpDownArrows
 
 
+def test_spin_box_keeps_its_line_beside_chevrons_of_a_large_font(qapp: QApplication, qtbot: QtBot) -> None:
+    usual, large = qapp.font(), qapp.font()
+    large.setPixelSize(26)
+    qapp.setFont(large)
+    try:
+        box = SpinBox()
+        other = LineEdit()
+        _ = shown(qtbot, other, box)
+        other.setFocus()
+        box.lineEdit().hide()
+        image = box.grab().toImage()
+        middle, inside = range(box.height() // 4, 3 * box.height() // 4), range(8, box.width() - 6)
+        inked = [x for x in inside if any(image.pixelColor(x, y).lightness() < 200 for y in middle)]
+        assert box.lineEdit().geometry().right() < min(inked)  # of the chevrons
+    finally:
+        qapp.setFont(usual)
+
+
 def test_switch_says_what_the_person_chose_only(qtbot: QtBot) -> None:
     switch = SegmentedSwitch("Task")
     switch.add("training", "Training")

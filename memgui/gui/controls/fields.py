@@ -101,7 +101,7 @@ class SpinBox(QAbstractSpinBox):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         look = Look.of(self)
-        right = self._buttons().left()
+        right = min(self._buttons().left(), round(self._chevrons(look)) - look.px(6))
         self.lineEdit().setGeometry(look.px(4), look.px(2), right - look.px(4), self.height() - look.px(4))
 
     def _buttons(self) -> QRect:
@@ -112,6 +112,10 @@ class SpinBox(QAbstractSpinBox):
         up = self.style().subControlRect(control, option, QStyle.SubControl.SC_SpinBoxUp, self)
         down = self.style().subControlRect(control, option, QStyle.SubControl.SC_SpinBoxDown, self)
         return up.united(down)
+
+    def _chevrons(self, look: Look) -> float:
+        """The middle of the chevrons; they grow with the font, the style's place for them does not."""
+        return QRectF(self._buttons()).center().x() - look.px(2)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():
@@ -126,15 +130,14 @@ class SpinBox(QAbstractSpinBox):
         paint_field(painter, self, look, self._invalid)
         if self.buttonSymbols() is QAbstractSpinBox.ButtonSymbols.NoButtons:
             return
-        area = QRectF(self._buttons())
         enabled = self.stepEnabled() if self.isEnabled() else QAbstractSpinBox.StepEnabledFlag.StepNone
-        middle = self.height() / 2
+        across, middle = self._chevrons(look), self.height() / 2
         for name, flag, shift in (
             ("spin-up", QAbstractSpinBox.StepEnabledFlag.StepUpEnabled, -4.5),
             ("spin-down", QAbstractSpinBox.StepEnabledFlag.StepDownEnabled, 4.5),
         ):
             colour = look.colours.secondary if enabled & flag else look.colours.disabled
-            centre = QPointF(area.center().x() - look.px(2), middle + shift * look.scale)
+            centre = QPointF(across, middle + shift * look.scale)
             paint_icon(painter, name, centre, look.px(14), colour)
 
 

@@ -74,7 +74,7 @@ class NumberBox(SpinBox):
 
     def set_value(self, value: int | float | None) -> None:
         """Show a value that came from outside; what is being typed for that very value stays."""
-        if value == self._value and self._issue is None:
+        if value == self._value and (self._issue is None or self.hasFocus()):
             return
         self._value = value
         self._tell(None)
@@ -98,7 +98,7 @@ class NumberBox(SpinBox):
         if value != self._value:
             self._value = value
             self.edited.emit(value, False)
-        if text[-1:].isalpha() and value is not None:
+        if text.rstrip()[-1:].isalpha() and value is not None:
             self._show()  # the unit is complete: say at once what it comes to
 
     def _tell(self, issue: Issue | None) -> None:

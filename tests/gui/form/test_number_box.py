@@ -61,6 +61,10 @@ def test_a_unit_is_resolved_at_once(qtbot: QtBot) -> None:
     made, _, _ = box(qtbot, LENGTH, 4096)
     write(made, "128k")
     assert made.lineEdit().text() == "131,072"
+    made.lineEdit().selectAll()
+    made.lineEdit().insert("  64k ")  # as pasted
+    made.lineEdit().textEdited.emit("  64k ")
+    assert made.lineEdit().text() == "65,536"
 
 
 def test_text_that_is_no_number_is_kept_and_told(qtbot: QtBot) -> None:
@@ -83,6 +87,21 @@ def test_a_value_from_outside_replaces_bad_text(qtbot: QtBot) -> None:
     assert made.lineEdit().text() == "4,096"
     assert faults[-1] is None
     assert edits == []
+
+
+def test_what_comes_back_late_does_not_take_bad_text_from_under_the_hand(qtbot: QtBot) -> None:
+    made, edits, faults = box(qtbot, LENGTH, 1)
+    made.show()
+    made.setFocus()
+    qtbot.waitUntil(made.hasFocus)
+    write(made, "4.096")
+    made.set_value(4)  # the document's answer to the first key
+    assert edits == [4]
+    assert made.lineEdit().text() == "4.096"
+    assert faults[-1] is not None
+    made.set_value(8)  # undone, or set elsewhere
+    assert made.lineEdit().text() == "8"
+    assert faults[-1] is None
 
 
 def test_typing_is_not_reformatted_under_the_hand(qtbot: QtBot) -> None:
