@@ -5,6 +5,17 @@ from __future__ import annotations
 from memgui.spec.fields.field import Choice, Field, Kind
 from memgui.spec.fields.rows import choice, count, flag, ratio, size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+_HEADLESS = {"mamba", "mamba2", "short_conv", "gated_delta_net", "kda", "none"}
+"""Mixers with sizes of their own, which have no use for attention's."""
+
+
+def _attends(scenario: Scenario) -> bool:
+    """Whether any layer has attention heads; what an article computes always has."""
+    mixers = scenario.model.layer_types
+    return scenario.method != "detailed" or not mixers or not _HEADLESS.issuperset(mixers)
+
 
 FIELDS: tuple[Field, ...] = (
     Field(
@@ -64,6 +75,7 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Query heads of each layer."),
         maximum=1_000_000,
         usual_maximum=1024,
+        applies=_attends,
     ),
     count(
         "num_key_value_heads",
@@ -74,6 +86,7 @@ FIELDS: tuple[Field, ...] = (
         ),
         maximum=1_000_000,
         usual_maximum=1024,
+        applies=_attends,
     ),
     count(
         "head_dim",
@@ -81,6 +94,7 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Width of one attention head."),
         maximum=1_000_000,
         usual_maximum=1024,
+        applies=_attends,
     ),
     count(
         "intermediate_size",
