@@ -6,6 +6,21 @@ from typing import Any
 
 SOURCE = "hyper-parameters in the config.json published with the model"
 
+COMPLETED_BY = "its parameters are then those published, to the last one"
+_HYBRID = ["attention" if layer % 10 == 5 else "mamba" for layer in range(40)]
+COMPLETED: dict[str, dict[str, Any]] = {
+    "ibm-granite/granite-4.0-h-1b": {
+        "num_attention_heads": 12,
+        "num_key_value_heads": 4,
+        "num_local_experts": 0,
+        "num_experts_per_tok": 0,
+        "shared_intermediate_size": 4096,
+        "tie_word_embeddings": True,
+    },
+    "ibm-granite/granite-4.0-h-small": {"layer_types": _HYBRID, "max_position_embeddings": 131072},
+}
+"""What trimmed files of the collection leave out, where defaults would make another model of it."""
+
 _BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
 _ESM = {
     "model_type": "esm",

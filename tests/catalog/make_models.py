@@ -15,7 +15,7 @@ from memgui.importers.families import FAMILIES
 from memgui.importers.hf_config import import_config, model_from_config
 from memgui.spec import ModelSpec
 from tests.catalog.hub_names import HUB_NAMES, LONGEST, SAME
-from tests.catalog.known import KNOWN, PLAIN, SOURCE
+from tests.catalog.known import COMPLETED, COMPLETED_BY, KNOWN, PLAIN, SOURCE
 from tests.importers.parameters import count
 
 TRUTH_SOURCE = (
@@ -105,12 +105,17 @@ def _collected(folder: Path) -> list[ModelEntry]:
         name = row["model"]
         if NOT_LISTED.search(name):
             continue
-        spec = _bare(import_config(folder / row["file"]).model)
+        config: Any = folder / row["file"]
+        source = f"{row['source']} ({row['kind']})"
+        if name in COMPLETED:
+            config = {**json.loads(config.read_text("utf-8")), **COMPLETED[name]}
+            source = f"{source}, completed: {COMPLETED_BY}"
+        spec = _bare(import_config(config).model)
         if spec.model_type not in FAMILIES:
             continue
         same = next((e for e in entries if e.spec == spec and _base(e.name) == _base(name)), None)
         if same is None:
-            entries.append(_entry(name, spec, f"{row['source']} ({row['kind']})"))
+            entries.append(_entry(name, spec, source))
             continue
         shorter, longer = sorted((same.name, name), key=len)
         aliases = (*same.aliases, longer, longer.partition("/")[2])

@@ -50,6 +50,16 @@ def test_stored_parameters_are_those_of_the_description(catalog: Catalog) -> Non
         assert entry.parameters == sum(count(entry.spec).values()), entry.name
 
 
+@pytest.mark.parametrize(
+    ("name", "published"), [("granite-4.0-h-1b", 1_461_538_368), ("granite-4.0-h-small", 32_207_337_984)]
+)
+def test_trimmed_files_are_completed(catalog: Catalog, name: str, published: int) -> None:
+    """Elements of the safetensors files on the Hub; class defaults made 17 billion of the smaller one."""
+    spec = catalog.model(name).spec
+    assert sum(count(spec).values()) == published
+    assert spec.layer_types.count("full_attention") * spec.num_hidden_layers // len(spec.layer_types) == 4
+
+
 def test_every_device_is_bounded_and_valid(catalog: Catalog) -> None:
     first = catalog.first_scenario()
     for entry in catalog.devices:
