@@ -59,9 +59,8 @@ def main(argv: list[str] | None = None) -> int:
     except (WrongInput, FileFault, ScenarioError, UnknownName) as fault:
         _print(f"memgui: {printable(_said(fault), 2000)}", sys.stderr)
         return WRONG_INPUT
-    except BrokenPipeError:
-        # the reader has seen enough; Python must not try to flush to it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has seen enough
+        _let_go_of_stdout()
         return 0
 
 
@@ -283,6 +282,16 @@ def _print(text: str, stream: TextIO | None = None) -> None:
     except UnicodeEncodeError:
         encoding = stream.encoding or "ascii"
         print(text.encode(encoding, "replace").decode(encoding), file=stream, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as fault:
+        _let_go_of_stdout()
+        raise WrongInput(f"the answer cannot be written: {fault.strerror}") from fault
+
+
+def _let_go_of_stdout() -> None:
+    """Python must not try to flush to it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Parser(argparse.ArgumentParser):

@@ -339,6 +339,15 @@ def test_the_command_imports_no_qt_and_prints_nothing_else(config: Path) -> None
     assert json.loads(ran.stdout)["device"]["peak_bytes"] > 0
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk_is_said_in_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        ran = run_memgui("estimate", "--model", NAME, "--json", stdout=full.fileno())
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("memgui: the answer cannot be written: ")
+    assert ran.stderr.count("\n") == 1
+
+
 def test_a_closed_pipe_is_no_fault() -> None:
     reading, writing = os.pipe()
     os.close(reading)
