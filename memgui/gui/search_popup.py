@@ -34,6 +34,7 @@ from PySide6.QtWidgets import (
 from memgui.gui.controls.fields import LineEdit
 from memgui.gui.controls.scrolling import slim
 from memgui.gui.search_item import Item
+from memgui.gui.texts import breakable
 from memgui.gui.theme import Look, Role
 
 Index = QModelIndex | QPersistentModelIndex
@@ -221,7 +222,7 @@ class SearchPopup(QFrame):
 
     def _tell(self) -> None:
         item = self._rows.item(self.list.currentIndex().row())
-        self.details.setText(item.details if item is not None else "")
+        self.details.setText(breakable(item.details) if item is not None else "")
 
     def _take(self, index: QModelIndex) -> None:
         item = self._rows.item(index.row())

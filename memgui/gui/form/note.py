@@ -7,6 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from memgui.gui.icons import paint_verdict
+from memgui.gui.texts import breakable
 from memgui.gui.theme import Look, Role
 
 _KINDS = {"error": "does_not_fit", "warning": "tight", "note": "tight"}
@@ -53,7 +54,7 @@ class Note(QWidget):
         """Take the height that the text needs at this width."""
         look = Look.of(self)
         room = QRectF(0, 0, max(look.px(80), self.width() - self._left(look)), 10_000)
-        needed = look.metrics(Role.SMALL).boundingRect(room, Qt.TextFlag.TextWordWrap, self._text)
+        needed = look.metrics(Role.SMALL).boundingRect(room, Qt.TextFlag.TextWordWrap, breakable(self._text))
         self.setFixedHeight(round(needed.height()) + look.px(6))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -69,4 +70,4 @@ class Note(QWidget):
             paint_verdict(painter, kind, QPointF(look.px(7), look.px(9)), look.px(14), look.colours)
         painter.setPen(look.colours.verdict(kind))
         painter.setFont(look.font(Role.SMALL))
-        painter.drawText(self.rect().adjusted(left, 0, 0, 0), Qt.TextFlag.TextWordWrap, self._text)
+        painter.drawText(self.rect().adjusted(left, 0, 0, 0), Qt.TextFlag.TextWordWrap, breakable(self._text))

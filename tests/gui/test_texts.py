@@ -1,0 +1,19 @@
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QApplication
+
+from memgui.gui.texts import breakable
+
+
+def test_a_word_too_long_for_a_line_goes_on_in_the_next(qapp: QApplication) -> None:
+    metrics = QFontMetricsF(qapp.font())
+    narrow = QRectF(0, 0, metrics.horizontalAdvance("m" * 20), 10_000)
+    text = "github owner/name@" + "0123456789abcdef" * 3 + ":config.json"
+    assert metrics.boundingRect(narrow, Qt.TextFlag.TextWordWrap, text).width() > narrow.width()
+    assert metrics.boundingRect(narrow, Qt.TextFlag.TextWordWrap, breakable(text)).width() <= narrow.width()
+    assert breakable(text).replace("\N{ZERO WIDTH SPACE}", "") == text
+
+
+def test_a_field_s_name_stays_whole() -> None:
+    name = "activation_checkpointing is not stated"
+    assert breakable(name) == name
