@@ -103,10 +103,10 @@ def explain(
             answers=(*told(estimate), *answers),
         )
     node = nodes[-1]
-    derivation = node.derivation
-    if len(node.children) == 1 and _is_sum(node):  # its only part's formula is its own
-        derivation = node.children[0].derivation
-    is_sum = derivation is node.derivation and _is_sum(node)
+    told_by = node
+    while len(told_by.children) == 1 and _is_sum(told_by):  # its only part's formula is its own
+        told_by = told_by.children[0]
+    derivation, is_sum = told_by.derivation, _is_sum(told_by)
     return Explanation(
         path=path,
         labels=tuple(one.label for one in nodes),

@@ -250,7 +250,7 @@ def test_a_typed_figure_is_read_exactly(text: str, size: int, step: int) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "abc", "12", "23.4", "1e9", "9" * 40, "-3 GiB", "3 XB", "1.2.3 GiB", "9 PiB " * 30]
+    "text", ["", "abc", "12", "23.4", "1e9", "9" * 40, "-3 GiB", "3 XB", "1.2.3 GiB", "9 PiB " * 30, "5 iB"]
 )
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(ScenarioError) as caught:
@@ -258,7 +258,9 @@ def test_what_is_no_size_is_refused(text: str) -> None:
     assert "Allowed" in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "all is well", "CUDA out of memory.", "x" * 1_000_001])
+@pytest.mark.parametrize(
+    "text", ["", "all is well", "CUDA out of memory.", "x" * 1_000_001, "Model loading took 1.26iB"]
+)
 def test_a_text_without_figures_is_refused(text: str) -> None:
     with pytest.raises(ScenarioError):
         parse(text)

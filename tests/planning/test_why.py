@@ -244,3 +244,29 @@ def test_a_sum_below_a_component_says_what_it_is_a_part_of() -> None:
     (said,) = sentences(explain(answer, ("activations", "attention")), WORDS)  # type: ignore[arg-type]
     assert said.startswith(f"{part.bytes / whole.bytes:.1%}"[:-1] + " % of Activations, ")
     assert WORDS.size(whole.bytes) in said
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "engine"),
+    [
+        ("albert-base-v2", "inference", "transformers"),
+        ("aya-23-8B", "training", "transformers"),
+        ("MiniMax-Text-01", "inference", "vllm"),
+    ],
+)
+def test_parts_that_are_called_alike_or_by_halves_are_explained(name: str, task: str, engine: str) -> None:
+    """ALBERT's only part of the cache is a sum of its own, MiniMax has seven groups of states."""
+    model = Catalog().model(name).model
+    length = min(model.max_position_embeddings - 64, 512)
+    inference = Inference(engine=engine, prompt_tokens=length, generated_tokens=64)
+    answer = estimate(
+        Scenario(model=model, task=task, inference=inference, training=Training(sequence_length=length))
+    )
+    for path, node in paths(answer.components):
+        keys = [child.key for child in node.children]
+        assert len(keys) == len(set(keys)), path
+        explanation = explain(answer, path)
+        assert explanation is not None
+        assert f"{node.bytes:,} bytes" in as_text(explanation, WORDS)
+        if explanation.tokens:
+            assert value_of(explanation.tokens) == node.bytes, path

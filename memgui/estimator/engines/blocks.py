@@ -123,18 +123,20 @@ class Pool(NamedTuple):
         )
         page = Factor("B", self.block_bytes, QT_TRANSLATE_NOOP("symbols", "bytes of a block over its layers"))
         nodes: list[Node] = []
+        alike: dict[tuple[str, int], list[int]] = {}
         for index, group in enumerate(self.groups):
-            blocks = Factor(
-                "n",
-                group.blocks(self.length, self.batched),
-                QT_TRANSLATE_NOOP("symbols", "blocks of a sequence"),
-            )
+            alike.setdefault((_label(group), group.blocks(self.length, self.batched)), []).append(index)
+        for (named, number), indices in alike.items():
+            group, index = self.groups[indices[0]], indices[0]
+            blocks = Factor("n", number, QT_TRANSLATE_NOOP("symbols", "blocks of a sequence"))
             term: Term = (sequences, blocks, page)
-            key = "recurrent" if group.state else f"window{index}" if group.window else f"keys{index}"
-            nodes.append(explained(key, _label(group), (term,), source, text))
+            if len(indices) > 1:
+                term = (Factor("g", len(indices), QT_TRANSLATE_NOOP("symbols", "groups of layers")), *term)
+            key = f"recurrent{index}" if group.state else f"window{index}" if group.window else f"keys{index}"
+            nodes.append(explained(key, named, (term,), source, text))
         label = QT_TRANSLATE_NOOP("estimator", "KV cache")
         if len(nodes) == 1:
-            return explained("kv_cache", label, ((sequences, blocks, page),), source, text)
+            return explained("kv_cache", label, (term,), source, text)
         return Node("kv_cache", label, 0, tuple(nodes))
 
 

@@ -23,7 +23,7 @@ _LEAST_BARE: Final = 10**6
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TYPED: Final = re.compile(
-    r"([0-9][0-9,_ \u00a0\u2009\u202f']{0,30}(?:\.[0-9]{1,9})?) ?([kKmMgGtT]?i?[bB]|bytes?)?"
+    r"([0-9][0-9,_ \u00a0\u2009\u202f']{0,30}(?:\.[0-9]{1,9})?) ?((?:[kKmMgGtT]i?)?[bB]|bytes?)?"
 )
 
 

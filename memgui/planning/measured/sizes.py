@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from memgui.planning.measured.records import MOST_BYTES
 
 NUMBER: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
-UNIT: Final = r"[KMGTP]?i?B|bytes"
+UNIT: Final = r"(?:[KMGTP]i?)?B|bytes"
 SIZE: Final = rf"(?<![0-9.])({NUMBER}) ?({UNIT})\b"
 """A printed size: two groups, the number and its unit.
 
