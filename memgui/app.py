@@ -229,18 +229,22 @@ def _state(session: Session) -> State:
 def load_translators(app: QApplication, language: str) -> list[QTranslator]:
     """Translate memgui and Qt's own texts; the translators must be kept alive.
 
-    ``language`` is a locale name, empty for the desktop's; one without a translation leaves English.
+    ``language`` is a locale name, empty for the desktop's; one without a translation of ours leaves
+    everything English: Qt's texts, the direction of writing, and numbers (78,8 GiB in an English sentence
+    would be read as 788).
     """
     locale = QLocale(language) if language else QLocale.system()
-    loaded = []
+    loaded: list[QTranslator] = []
     for name, folder in (
         ("memgui", str(_resources.root() / "translations")),
         ("qtbase", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
     ):
         translator = QTranslator(app)
-        if translator.load(locale, name, "_", folder):
-            app.installTranslator(translator)
-            loaded.append(translator)
+        if not translator.load(locale, name, "_", folder):
+            break
+        app.installTranslator(translator)
+        loaded.append(translator)
+    QLocale.setDefault(locale if loaded else QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))
     return loaded
 
 
