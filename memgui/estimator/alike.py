@@ -8,9 +8,33 @@ from memgui.estimator.op import Pattern
 from memgui.estimator.tape import Parameter, Tape, Tensor
 
 
+class Met:
+    """A stretch of operators, and the tape that it was first written on."""
+
+    __slots__ = ("folded", "pattern", "tape")
+
+    def __init__(self, pattern: Pattern, tape: Tape) -> None:
+        self.pattern = pattern
+        self.tape = tape
+        self.folded = False
+
+    def fold(self) -> None:
+        """One operator stands for it where it was written, too."""
+        if self.folded:
+            return
+        self.folded = True
+        ops, written = self.pattern.written, self.tape.written
+        if ops and ops[0] in written:
+            start = written.index(ops[0])
+            end = start + len(ops)
+            if written[start:end] == ops:
+                written[start:end] = [self.pattern.standing(self.pattern.tensors)]
+                self.tape.folded = True
+
+
 def alike(
     t: Tape,
-    met: dict[object, Pattern],
+    met: dict[object, Met],
     key: tuple[object, ...],
     write: Callable[[], tuple[Tensor, ...]],
     *given: Tensor,
@@ -24,7 +48,8 @@ def alike(
     """
     traits = [(one.dims, one.width, one.grad, one.layout) for one in given]
     full = (*key, t.part, t.module, t.sizes, *traits, *[one.grad for one in reused])
-    pattern = met.get(full)
+    known = met.get(full)
+    pattern = known.pattern if known is not None else None
     if pattern is None or not pattern.usable or t.recomputed or t.pool is not None:
         start, first, buffers = len(t.written), len(t.parameters), len(t.buffers)
         before = _beside(t)
@@ -33,8 +58,10 @@ def alike(
         if pattern is None and before == _beside(t):
             ops = t.written[start:]
             own = weights, t.buffers[buffers:]
-            met[full] = Pattern(ops, given, outs, reused, *own, named, (t.part, t.module))
+            met[full] = Met(Pattern(ops, given, outs, reused, *own, named, (t.part, t.module)), t)
         return outs, weights
+    if known is not None and known.tape is not t:
+        known.fold()
     made, weights, outs = pattern.on(given, reused, t.key)
     t.written.append(made)
     t.folded = True

@@ -8,12 +8,13 @@ that is asked of most blocks; where the order of births and deaths matters, it i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from operator import methodcaller
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from memgui.estimator.tensor import AMBIENT, PARAMETER, Parameter, Tensor
+from memgui.estimator.tensor import AMBIENT, MADE, PARAMETER, Parameter, Tensor
 
 Some = TypeVar("Some", bound=Tensor)
 
@@ -64,6 +65,10 @@ def copy(tensor: Some) -> Some:
     return made
 
 
+_copied: Final[Callable[[Any], Any]] = methodcaller("__copy__")
+_NOTHING: Final = 0, 0
+
+
 def one_by_one(ops: Iterable[Op]) -> list[Op]:
     """Operators, and those that some of them stand for."""
     found: list[Op] = []
@@ -95,7 +100,7 @@ class Pattern:
         named: int,
         end: tuple[str, str],
     ) -> None:
-        self.ops = ops
+        self.written = self.ops = ops
         self.outs = outs
         self.weights = weights
         self.buffers = buffers
@@ -117,22 +122,23 @@ class Pattern:
     def _forth(self) -> bool:
         """Go through it: what it makes and saves, and what else comes in."""
         self.ops = ops = one_by_one(self.ops)
+        own: set[Tensor] = {*self.given, *self.weights, *self.reused}
         made: dict[Tensor, None] = {}
         whole: dict[Tensor, None] = {}
-        own = {*self.given, *self.weights, *self.reused}
         kept: dict[Tensor, None] = {}
         saves: list[tuple[Tensor, Op]] = []
         total: defaultdict[int, int] = defaultdict(int)
         passed = {out for out in self.outs[self.named :] if out.grad}
         for op in ops:
-            if op.region:
-                return False
-            for tensor in op.ins:
-                if tensor not in made and tensor not in own:
-                    if tensor.origin != AMBIENT:
-                        return False
-                    whole[tensor] = None
+            if not own.issuperset(op.ins):
+                for tensor in op.ins:
+                    if tensor not in own:
+                        if tensor.origin != AMBIENT:
+                            return False
+                        own.add(tensor)
+                        whole[tensor] = None
             for tensor in op.outs:
+                own.add(tensor)
                 made[tensor] = None
                 if tensor.base is None and tensor not in passed:
                     total[tensor.monomial] += tensor.coefficient
@@ -159,13 +165,19 @@ class Pattern:
         self._open = len(fixed)
         self.tensors = (*fixed, *self._kept)
         self.where = where = {tensor: index for index, tensor in enumerate(self.tensors)}
-        self.places = [
-            (index, (op.part, op.module)) for index, (root, op) in enumerate(saves) if root not in made
-        ]
-        try:
-            self.saves = [where[root] for root, _ in saves]
-        except KeyError:
+        views = [tensor for tensor in kept if tensor.base is not None]
+        if any(op.region for op in ops) or not where.keys() >= {*views, *[root for root, _ in saves]}:
             return False
+        self._saves = [where[root] for root, _ in saves]
+        others: dict[Tensor, tuple[int, tuple[str, str]]] = {}
+        for index, (root, op) in enumerate(saves):
+            if root not in made and root not in others:  # the first to save it
+                others[root] = index, (op.part, op.module)
+        self.places = list(others.values())
+        self._outs = [where[out] for out in self.outs]
+        self._passed = [where[out] for out in self.outs[self.named :] if out.grad]
+        self._views = [(where[view], where[view.base]) for view in views if view.base is not None]
+        self._handed = [where[tensor] for tensor in kept if tensor.base is None and tensor.origin == AMBIENT]
         return True
 
     def _back(self) -> bool:
@@ -173,7 +185,7 @@ class Pattern:
         total: defaultdict[int, int] = defaultdict(int)
         reached = {out for out in self.outs[self.named :] if out.grad}
         where, most = self.where, self._open
-        self.edges: list[int] = []
+        self._edges: list[int] = []
         for op in reversed(self.ops):
             edges = op.back
             if not edges:
@@ -187,7 +199,7 @@ class Pattern:
                         total[tensor.monomial] += tensor.coefficient // tensor.width * op.outs[0].width
                 index = where.get(tensor, most)
                 if index < most:
-                    self.edges.append(index)
+                    self._edges.append(index)
                 elif tensor in reached:
                     total[tensor.monomial] += tensor.coefficient
                 else:
@@ -200,32 +212,44 @@ class Pattern:
         return True
 
     def on(
-        self, given: tuple[Tensor, ...], reused: Sequence[Tensor], block: str
+        self, given: tuple[Tensor, ...], reused: Sequence[Parameter], block: str
     ) -> tuple[Stretch, list[Parameter], tuple[Tensor, ...]]:
         """One operator that stands for the pattern in a ``block``; its weights, and what it makes."""
-        weights: list[Parameter] = [copy(one) for one in self.weights]
-        same: dict[Tensor, Tensor] = dict(zip(self.given, given, strict=True))
-        kept = [copy(one) for one in self._kept]
-        for one in weights:
-            one.block = block
+        weights: list[Parameter] = list(map(_copied, self.weights))
+        kept: list[Tensor] = list(map(_copied, self._kept))
+        for weight in weights:
+            weight.block = block
         for made in kept:
             made.block = block
-        tensors: list[Tensor] = [*given, *reused, *self._whole, *weights, *kept]
-        same.update(zip(self._kept, kept, strict=True))
-        for made in kept:
-            if made.base is not None:
-                made.base = same[made.base]
-        saves = tuple([tensors[index] for index in self.saves])
-        back = tuple([(tensors[index], ALIAS) for index in self.edges])
-        outs = tuple([same[out] for out in self.outs])
-        differentiable = tuple([out for out in outs[self.named :] if out.grad])
-        ins = (*given, *reused, *self._whole)
-        none = 0, 0
-        op = ("", "", "", ins, differentiable, saves, back, none, none, None, None)
-        return Stretch(*op, pattern=self, tensors=tensors), weights, outs
+        tensors = (*given, *reused, *self._whole, *weights, *kept)
+        for view, base in self._views:
+            tensors[view].base = tensors[base]
+        for index in self._handed:  # to others by now, where it was made first
+            tensors[index].origin = MADE
+        return self.standing(tensors), weights, tuple([tensors[index] for index in self._outs])
+
+    def standing(self, tensors: tuple[Tensor, ...]) -> Stretch:
+        """What stands for the pattern where these are its tensors: others, or those it was written on."""
+        return Stretch(
+            "",
+            "",
+            "",
+            tensors[: self._open - len(self.weights)],
+            tuple([tensors[index] for index in self._passed]),
+            tuple([tensors[index] for index in self._saves]),
+            tuple([(tensors[index], ALIAS) for index in self._edges]),
+            _NOTHING,
+            _NOTHING,
+            None,
+            None,
+            pattern=self,
+            tensors=tensors,
+        )
 
     def operators(self, op: Stretch) -> list[Op]:
         """The operators that ``op`` stands for."""
+        if op.tensors is self.tensors:
+            return list(self.ops)
         same: dict[Tensor, Tensor] = dict(zip(self.tensors, op.tensors, strict=True))
         block = op.tensors[-1].block
         for one in self._inner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memgui.estimator import operators as op
+from memgui.estimator.alike import alike
 from memgui.estimator.mixing import softplus
 from memgui.estimator.modules.cache import cached, counter, prefixed
 from memgui.estimator.modules.context import Context
@@ -37,6 +38,8 @@ def attention(
     gate = opening = None
     if reach.borrows:
         return _borrowed(t, c, x, reach)
+    if _common(c):
+        return _plain(t, c, x, reach)
     if m.fused_qkv:
         q, k, v = _fused(t, c, x)
         q, k = _normed(t, c, q, "q"), _normed(t, c, k, "k")
@@ -67,12 +70,7 @@ def attention(
         if reach.limited:
             counter(t, c)
         k, v = cached(t, c, k, reach), cached(t, c, v, reach)
-    if reach.lends:
-        c.lent[reach.name] = k, v
-        t.hand_out(k, v)
-        c.handed += k, v
-        t.refer(k, passing=True)
-        t.refer(v, passing=True)
+    _lend(t, c, reach, k, v)
     if prepare is not None:
         prepare(t, c)
     y = attend(t, c, q, k, v, reach)
@@ -142,17 +140,72 @@ def _key_and_value(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor]:
     return k, v
 
 
+def _lend(t: Tape, c: Context, reach: Reach, k: Tensor, v: Tensor) -> None:
+    """Keep keys and values for later layers, where any use them."""
+    if reach.lends:
+        c.lent[reach.name] = k, v
+        t.hand_out(k, v)
+        c.handed += k, v
+        t.refer(k, passing=True)
+        t.refer(v, passing=True)
+
+
 def _borrowed(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
     """Attention over keys and values that an earlier layer made."""
-    m = c.model
-    q, _ = _query(t, c, x)
-    (q,) = rotate(t, c, reach, q)
     k, v = c.lent[reach.name]
-    y = attend(t, c, q, k, v, reach)
+
+    def queries() -> tuple[Tensor, ...]:
+        q, _ = _query(t, c, x)
+        return rotate(t, c, reach, q)
+
+    def attended() -> tuple[Tensor, ...]:
+        return (_output(t, c, attend(t, c, q, k, v, reach), q, k, v, x),)
+
+    if not _common(c):
+        (q,) = queries()
+        return attended()[0]
+    (q,) = _once(t, c, reach, "queries", queries, x)
+    return _once(t, c, reach, "attended", attended, q, k, v, x)[0]
+
+
+def _common(c: Context) -> bool:
+    """Whether the model has many kinds of layers with attention that is the same but for its mask."""
+    m, o = c.model, c.options
+    plain = m.rotary_style == "half" and not (m.fused_qkv or m.clip_qkv or m.rotary_in_layer)
+    plain = plain and not (m.query_temperature or m.inner_norms or m.heads_in_order or m.joined_branches)
+    gated = m.attention_output_gate or m.attention_gate != "none"
+    return bool(m.altup_num_inputs) and plain and not gated and m.qk_norm in ("none", "head") and o.training
+
+
+def _plain(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
+    """Attention in parts that kinds of layers have in common."""
+
+    def heads() -> tuple[Tensor, ...]:
+        q, _ = _query(t, c, x)
+        k, v = _key_and_value(t, c, x)
+        return *rotate(t, c, reach, q, k), v
+
+    def attended() -> tuple[Tensor, ...]:
+        return (_output(t, c, attend(t, c, q, k, v, reach), q, k, v, x),)
+
+    q, k, v = _once(t, c, reach, "heads", heads, x)
+    _lend(t, c, reach, k, v)
+    return _once(t, c, reach, "attended", attended, q, k, v, x)[0]
+
+
+def _once(
+    t: Tape, c: Context, reach: Reach, what: str, write: Callable[[], tuple[Tensor, ...]], *given: Tensor
+) -> tuple[Tensor, ...]:
+    tables = c.rotary.get(reach.name, ()) if what != "attended" and reach.rotated else ()
+    key = what, c.options.trained, reach.name if what == "attended" else ""
+    return alike(t, c.met, key, write, *given, *tables)[0]
+
+
+def _output(t: Tape, c: Context, y: Tensor, *used: Tensor) -> Tensor:
     y = projection(
-        t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
+        t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=c.model.attention_output_bias, cut="row"
     )
-    t.use(q, k, v, x)
+    t.use(*used)
     return y
 
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memgui.estimator.op import Pattern
+from memgui.estimator.alike import Met
 from memgui.estimator.options import Options
 from memgui.estimator.tape import AMBIENT, Dims, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
@@ -94,7 +94,7 @@ class Context:
         """what the code of the module that is being written refers to until it returns"""
         self.names_given = model.norm_placement == "post" and _like_bert(model)
         """the code of a half refers to what its last linear layer is given until it returns (BERT)"""
-        self.met: dict[object, Pattern] = {}
+        self.met: dict[object, Met] = {}
         """what kinds of layers have in common"""
         self.handed: list[Tensor] = []
         """what layers are given beside their input in a way that checkpointing sees"""

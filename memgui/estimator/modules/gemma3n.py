@@ -16,6 +16,7 @@ from memgui.estimator.modules.reach import REACHES
 from memgui.estimator.tape import ALIAS, NEW, Dims, Parameter, Tape, Tensor
 
 FP32 = 4
+PREDICTION = "streams.prediction"
 
 # -- before and after the layers -------------------------------------------------------------------
 
@@ -96,9 +97,9 @@ def layer(mixer: str, few: bool) -> Callable[[Tape, Context, Tensor], Tensor]:
 
 def _layer(t: Tape, c: Context, x: Tensor, mixer: str, *, few: bool) -> Tensor:
     trained = c.options.trained
-    (routed,), router = alike(t, c.met, (_routed, trained), lambda: (_first_routed(t, c, x),), x)
-    made, _ = alike(t, c.met, (_before, trained), lambda: _before(t, c, x, routed), x, routed)
+    made, weights = alike(t, c.met, (_before, trained), lambda: _before(t, c, x), x)
     predicted, active, normed, beside = made
+    router = weights[: [one.role for one in weights].index(PREDICTION)]
     y = attention(t, c, normed, REACHES[mixer])
     (gated, middle, inner), _ = alike(
         t,
@@ -125,14 +126,14 @@ def _between(t: Tape, c: Context, attended: Tensor, active: Tensor, beside: Tens
     return gated, middle, norm(t, c, middle, "pre_feedforward_layernorm")
 
 
-def _first_routed(t: Tape, c: Context, x: Tensor) -> Tensor:
+def _before(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What comes before attention: the predicted streams, the layer's own, normed, and a narrow way.
+
+    The weights of the router come first.
+    """
     t.part = "streams"
     t.buffer("router_input_scale", (), c.options.width)
-    return _routed(t, c, op.piece(t, x, "stream", c.hidden), again=False)
-
-
-def _before(t: Tape, c: Context, x: Tensor, routed: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What comes before attention: the predicted streams, the layer's own, normed, and a narrow way."""
+    routed = _routed(t, c, op.piece(t, x, "stream", c.hidden), again=False)
     predicted = _predicted(t, c, x, routed)
     active = op.piece(t, predicted, "stream", c.hidden)
     normed = norm(t, c, active, "input_layernorm")
@@ -188,7 +189,7 @@ def _routed(t: Tape, c: Context, x: Tensor, again: bool) -> Tensor:
 def _predicted(t: Tape, c: Context, x: Tensor, modalities: Tensor) -> Tensor:
     n = c.model.altup_num_inputs
     t.part = "streams"
-    coefficients = projection(t, c, modalities, "streams.prediction", "coefficients", (n, n), (n,), cut="")
+    coefficients = projection(t, c, modalities, PREDICTION, "coefficients", (n, n), (n,), cut="")
     made = op.matmul(t, x, coefficients, "predicted", (*c.hidden, n))
     summed = t.view(made, "predicted", made.dims)
     whole = (made.coefficient, made.monomial)
