@@ -268,7 +268,16 @@ PACKED_CACHES: Final = ("quantized_int4", "quantized_int2", "kivi_4bit", "kivi_2
 _ALONE: Final = Parallelism()
 _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
     "training": {
-        "precision": ("fp32", "bf16", "fp16", "bf16_mixed", "bf16_master", "fp16_master", "fp8"),
+        "precision": (
+            "fp32",
+            "bf16",
+            "fp16",
+            "bf16_mixed",
+            "fp16_mixed",
+            "bf16_master",
+            "fp16_master",
+            "fp8",
+        ),
         "optimizer": OPTIMIZERS,
         "activation_checkpointing": ("none", "selective", "selective_op", "full"),
         "implementation": IMPLEMENTATIONS,

@@ -76,4 +76,4 @@ def _master(scenario: Scenario, precision: str, layout: Layout) -> int:
         return 4  # also of weights that are fp32 themselves
     if precision.endswith("_master"):
         return WIDTHS[scenario.training.master_format]
-    return 4 if layout.fsdp and precision == "bf16_mixed" else 0
+    return 4 if layout.fsdp and precision.endswith("_mixed") else 0

@@ -266,7 +266,7 @@ def _options(scenario: Scenario) -> Options:
     if scenario.task == "training":
         training = scenario.training
         mixed = (
-            kept_precision(scenario) == "bf16_mixed"
+            kept_precision(scenario).endswith("_mixed")
             and not layout_of(scenario).fsdp  # which casts itself
             and training.implementation != "unsloth"  # which leaves nothing to it
         )

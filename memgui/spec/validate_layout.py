@@ -175,7 +175,7 @@ def _shares(scenario: Scenario) -> Iterator[Issue]:
             Message(text, {"library": name, "sharding": split.sharding}),
             _allowed(SHARDINGS[name]),
         )
-    if name != "pytorch" and training.precision == "bf16_mixed":
+    if name != "pytorch" and training.precision.endswith("_mixed"):
         text = QT_TRANSLATE_NOOP(
             "messages", "{library} keeps weights in bf16 beside fp32 master copies, and no autocast."
         )

@@ -128,6 +128,7 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
         Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Slower: all arithmetic is in 32 bits.")),), 3
     ),
     ("training.precision", "bf16_mixed"): Cost(Disturbance.ACCURACY, (_MASTER,)),
+    ("training.precision", "fp16_mixed"): Cost(Disturbance.ACCURACY, (_MASTER, _OVERFLOW), 1),
     ("training.precision", "bf16_master"): Cost(Disturbance.ACCURACY, (_MASTER,)),
     ("training.precision", "fp16_master"): Cost(Disturbance.ACCURACY, (_MASTER, _OVERFLOW), 1),
     ("training.precision", "bf16"): Cost(Disturbance.TUNING, (SMALL_UPDATES,)),

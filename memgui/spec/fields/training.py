@@ -78,7 +78,7 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Precision"),
         QT_TRANSLATE_NOOP(
             "fields",
-            "Formats of weights, gradients and arithmetic. Autocast keeps fp32 weights and computes in bf16.",
+            "Formats of weights, gradients and arithmetic. Autocast computes in 16 bits beside fp32 weights.",
         ),
         section="precision",
         choices=(
@@ -89,6 +89,11 @@ FIELDS: tuple[Field, ...] = (
                 "bf16_mixed",
                 QT_TRANSLATE_NOOP("fields", "bf16 autocast"),
                 QT_TRANSLATE_NOOP("fields", "fp32 weights"),
+            ),
+            Choice(
+                "fp16_mixed",
+                QT_TRANSLATE_NOOP("fields", "fp16 autocast"),
+                QT_TRANSLATE_NOOP("fields", "fp32 weights, the loss scaled"),
             ),
             Choice(
                 "bf16_master",
