@@ -1,4 +1,4 @@
-"""How many devices there are, and the degrees of parallelism that multiply to them: edited as one."""
+"""Fields edited as one: the devices and the degrees that multiply to them, a method and its variant."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any, Final
 
 from memgui.spec import Scenario, get
+from memgui.spec.methods import VARIANTS
 
 COUNT: Final = "device.count"
 DEGREES: Final = tuple(f"parallelism.{name}" for name in ("data", "tensor", "pipeline", "context"))
@@ -27,9 +28,11 @@ def together(scenario: Scenario, path: str, value: Any) -> dict[str, Any]:
     """``path`` set to ``value``, and what has to follow so that the degrees still multiply to the devices.
 
     They are left alone where they did not before, and where no whole degree would do: then the
-    person is told (``memgui.spec.validate_layout``).
+    person is told (``memgui.spec.validate_layout``).  Another method takes its own default variant.
     """
     values = {path: value}
+    if path == "method" and scenario.method_variant not in (None, *VARIANTS.get(value, ())):
+        return values | {"method_variant": None}
     degrees = {one: get(scenario, one) for one in DEGREES}
     count = scenario.device.count
     if path not in (COUNT, *DEGREES) or scenario.parallelism.devices != count:

@@ -43,3 +43,18 @@ def test_degrees_and_devices_stay_together(
 def test_serving_shares_devices_as_its_engine_does(engine: str, degree: str) -> None:
     scenario = replace(replace(setup(), "task", "inference"), "inference.engine", engine)
     assert together(scenario, "device.count", 2) == {"device.count": 2, f"parallelism.{degree}": 2}
+
+
+@pytest.mark.parametrize(
+    ("variant", "method", "kept"),
+    [
+        ("printed", "llama_guide", False),
+        ("printed", "detailed", False),
+        ("exact", "llama_guide", True),
+        (None, "llama_guide", True),
+    ],
+)
+def test_another_method_takes_its_own_variant(variant: str | None, method: str, kept: bool) -> None:
+    article = replace(replace(setup(), "method", "gpt_article"), "method_variant", variant)
+    follows = {} if kept else {"method_variant": None}
+    assert together(article, "method", method) == {"method": method, **follows}
