@@ -132,5 +132,6 @@ class Breakdown:
         return Node(key, label, size, (), partial(self._derive, things, source, text))
 
     def _derive(self, things: list[Listed], source: str, text: str, node: Node) -> Derivation:
-        written, symbols = formula(things, self.scenario, self.program.values, self.program.letters)
+        p = self.program
+        written, symbols = formula(things, self.scenario, p.values, p.letters, p.sizes.monomials)
         return Derivation(written, symbols, source, text)

@@ -7,7 +7,7 @@ products are summed, what all share is put in front: ``L*b*s*(8*f + 2*h)``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 
@@ -46,10 +46,12 @@ def formula(
     scenario: Scenario,
     values: Mapping[str, int],
     letters: Mapping[str, Mapping[str, str]] | None = None,
+    monomials: Sequence[Dims] = (),
 ) -> tuple[str, dict[str, Symbol]]:
     """The formula of ``things`` and its symbols; evaluated, it gives their bytes exactly.
 
     ``letters``: of blocks whose layers have other sizes, the letters that they have instead.
+    ``monomials``: the products of lengths that things may grow with other than the tensor beside them.
     """
     terms: dict[tuple[str, ...], Fraction] = {}
     rest = 0
@@ -57,6 +59,8 @@ def formula(
     counts: dict[int, str] = {}
     for thing, count in things:
         dims, numerator, denominator = described(thing)
+        if isinstance(thing, Scratch) and thing.monomial != thing.of.monomial and monomials:
+            dims, numerator, denominator = monomials[thing.monomial], thing.coefficient, 1
         if not count or not numerator:
             continue
         factor = numerator
@@ -67,7 +71,7 @@ def formula(
                 factor *= dim
             else:
                 names.append(dim if own is None else own.get(dim, dim))
-        if factor % denominator and not isinstance(thing, State):
+        if factor % denominator and not isinstance(thing, State) and not thing.monomial:
             rest += thing.coefficient * count
             continue
         if abs(count) > 1:

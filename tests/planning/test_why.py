@@ -35,6 +35,9 @@ SCENARIOS = {
         model=LLAMA, training=Training(attention="eager", micro_batch_size=3, sequence_length=777)
     ),
     "sgd": Scenario(model=LLAMA, training=Training(optimizer="sgd")),
+    "loss in chunks": Scenario(
+        model=LLAMA, training=Training(method="lora", implementation="litgpt", sequence_length=2048)
+    ),
     "serving": Scenario(model=LLAMA, task="inference", inference=Inference(batch_size=4, prompt_tokens=6144)),
     **{
         engine: Scenario(model=LLAMA, task="inference", inference=Inference(engine=engine))
