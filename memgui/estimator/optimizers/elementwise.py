@@ -136,7 +136,7 @@ ELEMENTWISE: dict[str, Optimizer] = {
         adamw_states,
         _badam_step,
         QT_TRANSLATE_NOOP(
-            "sources", "BAdam of September 2026 over torch.optim.AdamW, PyTorch 2.13: measured"
+            "sources", "BAdam 1.3 over torch.optim.AdamW, PyTorch 2.13: measured"
         ),
         plain=True,
         kernels=True,
