@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QPainter
+from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QImage, QPainter, QPixmap
+from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QTextLayout
+    from memgui.gui.laid import Digits, Laid
 
 _ELIDE = Qt.TextElideMode.ElideRight
 _MOST_WIDTHS = 2048
 _MOST_LAID = 512
 
-_NO_END = float(1 << 24)
-"""A line as long as Qt makes it where nothing is broken."""
+_SCREENS = (QWidget, QPixmap, QImage)
+"""Paper and drawings keep their texts as texts, the screen gets their glyphs."""
+
+ANY: Final = "\x00"
+"""Stands for a digit, whichever it is, in a text that stands for many."""
+AS_ANY: Final = str.maketrans("0123456789", ANY * 10)
 
 LEFT, MIDDLE, RIGHT = 0.0, 0.5, 1.0
 """Where in its room a text stands across; down it stands in the middle."""
@@ -29,7 +34,7 @@ _SIDES = {
 class Metrics:
     """A font's metrics that remember: most texts are measured, and written, again and again."""
 
-    __slots__ = ("_broken", "_font", "_height", "_laid", "_met", "_metrics", "_widths")
+    __slots__ = ("_broken", "_digits", "_font", "_height", "_laid", "_met", "_metrics", "_widths")
 
     def __init__(self, font: QFont) -> None:
         self._font = font
@@ -37,51 +42,62 @@ class Metrics:
         self._height = self._metrics.height()
         self._widths: dict[str, float] = {}
         self._met: set[str] = set()
-        self._broken: dict[str, tuple[float, list[str]]] = {}
-        self._laid: dict[str, tuple[QTextLayout, float, float]] = {}
+        self._broken: dict[str, tuple[float, list[tuple[int, int]]]] = {}
+        self._laid: dict[str, Laid] = {}
+        self._digits: Digits | None = None
 
     def write(self, painter: QPainter, room: QRectF, text: str, across: float = LEFT) -> None:
-        """Write one line in the painter's pen, to the pixel as ``QPainter.drawText`` does; sets the font.
+        """Write one line in the painter's pen, to the pixel as ``QPainter.drawText`` does; may set the font.
 
-        To lay a text out is most of what writing it costs: one that comes again is laid out once.
+        To lay a text out is most of what writing it costs: one that comes again, or comes again with other
+        digits, is laid out once.
         """
-        laid = self._laid.get(text) or self._lay(text)
-        if laid is not None:
-            layout, wide, high = laid
-            spare, over = room.width() - wide, room.height() - high
+        laid = self._laid.get(text) or self._laid.get(text.translate(AS_ANY)) or self._lay(text)
+        if laid is not None and isinstance(painter.device(), _SCREENS):
+            rect: tuple[float, float, float, float] = room.getRect()  # type: ignore[assignment]
+            x, y, wide, high = rect
+            spare, over = wide - laid.wide, high - laid.high
             if spare >= 0 and over >= 0:
-                layout.draw(painter, QPointF(room.x() + spare * across, room.y() + over / 2))
+                laid.draw(painter, QPointF(x + spare * across, y + over / 2), text)
                 return
         painter.setFont(self._font)
         painter.drawText(room, _SIDES[across], text)
 
-    def _lay(self, text: str) -> tuple[QTextLayout, float, float] | None:
-        """A text that was written before, with its width and height; ``None`` at the first time."""
-        if text not in self._met:
+    def _lay(self, text: str) -> Laid | None:
+        """Lay out a text that was written before, with these digits or others; ``None`` at the first time."""
+        key = self._shared(text)
+        if key not in self._met:
             if len(self._met) >= _MOST_WIDTHS:
                 self._met.clear()
-            self._met.add(text)
+            self._met.add(key)
             return None
         if not text or "\n" in text or QGuiApplication.isRightToLeft() or _any_right_to_left(text):
             return None
         if self._font.italic():  # not to the pixel
             return None
-        from PySide6.QtGui import QTextLayout, QTextOption  # nothing comes again in the first picture
+        from memgui.gui.laid import Laid  # nothing comes again in the first picture
 
-        layout = QTextLayout(text, self._font)
-        layout.setCacheEnabled(True)
-        option = QTextOption()
-        option.setTextDirection(Qt.LayoutDirection.LeftToRight)
-        option.setWrapMode(QTextOption.WrapMode.NoWrap)
-        layout.setTextOption(option)
-        layout.beginLayout()
-        line = layout.createLine()
-        line.setLineWidth(_NO_END)
-        layout.endLayout()
+        laid = Laid(key, self._font, self._digits)
+        if not laid.is_sound:
+            key, laid = text, Laid(text, self._font, None)
         if len(self._laid) >= _MOST_LAID:
             self._laid.clear()
-        self._laid[text] = laid = layout, line.horizontalAdvance(), line.ascent() + line.descent()
+        self._laid[key] = laid
         return laid
+
+    def _shared(self, text: str) -> str:
+        """What stands for all texts with digits in the same places, where the font's digits are alike."""
+        key = text.translate(AS_ANY)
+        if key == text:
+            return text
+        return self._figures().shared(text, key)
+
+    def _figures(self) -> Digits:
+        if self._digits is None:
+            from memgui.gui.laid import Digits
+
+            self._digits = Digits(self._font)
+        return self._digits
 
     def height(self) -> float:
         """The height of a line."""
@@ -91,19 +107,22 @@ class Metrics:
         """How wide a text is."""
         width = self._widths.get(text)
         if width is None:
+            width = self._widths.get(text.translate(AS_ANY))
+        if width is None:
             if len(self._widths) >= _MOST_WIDTHS:
                 self._widths.clear()
-            width = self._widths[text] = self._metrics.horizontalAdvance(text)
+            width = self._widths[self._shared(text)] = self._metrics.horizontalAdvance(text)
         return width
 
     def broken(self, text: str, width: float) -> list[str]:
-        """:func:`broken` in this font; what it gave is not to be changed."""
-        known = self._broken.get(text)
+        """:func:`broken` in this font; other digits of the same width break no line elsewhere."""
+        key = text.translate(AS_ANY) if self._figures().alike else text
+        known = self._broken.get(key)
         if known is None or known[0] != width:
             if len(self._broken) >= _MOST_LAID:
                 self._broken.clear()
-            known = self._broken[text] = width, broken(text, self._font, width)
-        return known[1]
+            known = self._broken[key] = width, breaks(text, self._font, width)
+        return [text[start:end] for start, end in known[1]]
 
     def cut(self, text: str, room: float) -> str:
         """A text, its end given way to an ellipsis where it is wider than ``room``."""
@@ -131,6 +150,11 @@ def _any_right_to_left(text: str) -> bool:
 
 def broken(text: str, font: QFont, width: float) -> list[str]:
     """A text in lines of at most ``width`` px, broken as its language breaks."""
+    return [text[start:end] for start, end in breaks(text, font, width)]
+
+
+def breaks(text: str, font: QFont, width: float) -> list[tuple[int, int]]:
+    """Where each line of a broken text begins and ends, the space around it left out."""
     from PySide6.QtGui import QTextLayout, QTextOption
 
     layout = QTextLayout(text, font)
@@ -144,6 +168,8 @@ def broken(text: str, font: QFont, width: float) -> list[str]:
         if not line.isValid():
             break
         line.setLineWidth(max(width, 20.0))
-        lines.append(text[line.textStart() : line.textStart() + line.textLength()].strip())
+        start, end = line.textStart(), line.textStart() + line.textLength()
+        whole = text[start:end]
+        lines.append((end - len(whole.lstrip()), start + len(whole.rstrip())))
     layout.endLayout()
-    return lines
+    return [(start, max(start, end)) for start, end in lines]

@@ -71,15 +71,15 @@ class _Footer(_Strip):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(QRectF(0, 0, self.width(), 1), colours.border)
         painter.setOpacity(self._legend.tree.dimmed)
-        rect = QRectF(0, 1, self.width(), look.px(ROW))
+        rect, named = QRectF(0, 1, self.width(), look.px(ROW)), event.rect().left() < columns.figures
         total, free = self._legend.footer_cells()
         ink = colours.text
-        paint_cells(painter, look, rect, columns, total, 0, (600,) * 4, (ink,) * 4)
+        paint_cells(painter, look, rect, columns, total, 0, (600,) * 4, (ink,) * 4, named=named)
         if free is not None:
             rect.translate(0, look.px(ROW))
             paint_swatch(painter, look, look.px(26), rect.center().y(), None)
             ink = colours.secondary
-            paint_cells(painter, look, rect, columns, free, 0, (400,) * 4, (ink,) * 4)
+            paint_cells(painter, look, rect, columns, free, 0, (400,) * 4, (ink,) * 4, named=named)
 
 
 class Legend(QWidget):
@@ -102,6 +102,8 @@ class Legend(QWidget):
         self.tree.setAccessibleName(self.tr("Components"))
         self.setFocusProxy(self.tree)
         self._columns: Columns | None = None
+        self._named: tuple[object, object, object] = (None, None, None)
+        """All that is painted beside the figures: titles, names, which lines there are."""
         self.tree.rows_changed.connect(self._fit)
         selection.selected.connect(self._selected)
         view.changed.connect(lambda view: self._show())
@@ -150,17 +152,25 @@ class Legend(QWidget):
             return
         open_before = self.tree.open_components()
         rows = rows_of(estimate, self._pinned)
-        before, self._columns = (self._columns, self.model.titles()), None
+        self._columns = None
         if self.model.show(rows, estimate.peak_bytes, Numbers.of(self._view.view)):
             self.tree.set_open(open_before)
             self.tree.follow(self._selection.component)
         self._foot.lines = 1 + (estimate.verdict.headroom_bytes > 0)
         self._foot.show()
         self._fit()
-        if before != (self.columns(Look.of(self)), self.model.titles()):
+        titles = self.columns(Look.of(self)), self.model.titles()
+        names = [(one.name, one.place) for row in rows for one in (row, *row.parts)]
+        foot = self._foot.lines, self.tree.dimmed
+        before, self._named = self._named, (titles, names, foot)
+        if before[0] != titles:
             self._head.update()
-        self._foot.update()
-        self.tree.viewport().update()
+        if before == self._named:  # figures alone are others
+            for part in (self.tree.ground, self._foot):
+                self.tree.update_figures(part)
+        else:
+            self.tree.ground.update()
+            self._foot.update()
 
     def _fit(self) -> None:
         """The tree is as high as its rows, so that the total stands right under them."""

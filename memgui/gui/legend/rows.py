@@ -26,6 +26,9 @@ class Columns(msgspec.Struct, frozen=True):
     last: float | None
     name_end: float
 
+    figures: int
+    """Left of all figures: what an edit changes in most rows stands behind it."""
+
 
 def columns_for(look: Look, width: float, texts: Sequence[Sequence[str]], name: float) -> Columns:
     """Lay the columns out; ``texts`` are the widest texts of size, share and last, ``name`` the widest name.
@@ -50,7 +53,8 @@ def columns_for(look: Look, width: float, texts: Sequence[Sequence[str]], name: 
     size = edges[-1]
     share = edges[-2] if shown >= 2 else None
     last = edges[0] if shown == 3 else None
-    return Columns(size, share, last, size - wide[0] - gap)
+    name_end = size - wide[0] - gap
+    return Columns(size, share, last, name_end, int(name_end + look.px(10)))
 
 
 def paint_swatch(painter: QPainter, look: Look, left: float, middle: float, paint: Paint | None) -> None:
@@ -111,14 +115,17 @@ def paint_cells(
     weights: tuple[int, int, int, int],
     inks: tuple[QColor, QColor, QColor, QColor],
     role: float = Role.BODY,
+    *,
+    named: bool = True,
 ) -> None:
-    """Write a row; ``weights`` and ``inks`` by column."""
-    left = look.px(46) + indent
-    room = columns.name_end - left + look.px(8)
+    """Write a row; ``weights`` and ``inks`` by column; without its name where that stands there already."""
     top, high = rect.top(), rect.height()
-    metrics = look.metrics(role, weights[0])
-    painter.setPen(inks[0])
-    metrics.write(painter, QRectF(left, top, room + 2, high), metrics.cut(cells.name, room))
+    if named:
+        left = look.px(46) + indent
+        room = columns.name_end - left + look.px(8)
+        metrics = look.metrics(role, weights[0])
+        painter.setPen(inks[0])
+        metrics.write(painter, QRectF(left, top, room + 2, high), metrics.cut(cells.name, room))
     for text, edge, weight, ink in (
         (cells.size, columns.size, weights[1], inks[1]),
         (cells.share, columns.share, weights[2], inks[2]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAccessible, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtGui import QAccessible, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QStyledItemDelegate,
@@ -38,7 +38,7 @@ class LegendTree(QTreeView):
     def __init__(self, model: LegendModel, selection: Selection, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         # Found by its name: viewport() would first have Python look through every kind of widget, for 9 ms.
-        self._ground = self.findChild(QWidget, "qt_scrollarea_viewport")
+        self.ground: QWidget = self.findChild(QWidget, "qt_scrollarea_viewport")  # type: ignore[assignment]
         self._selection = selection
         self._rows = model
         self._columns: Columns | None = None
@@ -64,12 +64,18 @@ class LegendTree(QTreeView):
         self.collapsed.connect(self._closed)
         model.modelReset.connect(self._open.clear)
         selection.selected.connect(self.follow)
-        selection.hovered.connect(lambda path: self.viewport().update())
+        selection.hovered.connect(lambda path: self.ground.update())
 
     def set_columns(self, columns: Columns) -> None:
         """Where the columns end; the header and the total stand on the same edges."""
-        self._columns = columns
-        self.viewport().update()
+        if columns != self._columns:
+            self._columns = columns
+            self.ground.update()
+
+    def update_figures(self, part: QWidget) -> None:
+        """Have painted what stands in a part of the legend behind the names."""
+        left = self._columns.figures if self._columns is not None else 0
+        part.update(left, 0, part.width() - left, part.height())
 
     def height_of_rows(self) -> int:
         """What all open rows need."""
@@ -110,11 +116,9 @@ class LegendTree(QTreeView):
             self.scrollTo(index)
 
     def dataChanged(self, first: Index, last: Index, roles: Sequence[int] = ()) -> None:
-        """All rows are of one height and none is edited: there is nothing to it but to paint them."""
+        """All rows are of one height and none is edited; who knows what is another has it painted."""
         if QAccessible.isActive():
             super().dataChanged(first, last, list(roles))
-        else:
-            self.viewport().update()
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
@@ -168,27 +172,34 @@ class LegendTree(QTreeView):
         if self._ring and not self.currentIndex().isValid() and self._rows.rows:
             self.setCurrentIndex(self._rows.index(0, 0))
 
-    def drawBranches(self, painter: QPainter, rect: object, index: object) -> None:
-        """Chevrons are drawn with their row."""
-
-    def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        row = self._rows.row_at(index)
-        if row is None or self._columns is None:
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Qt's own asks the model and the style for each cell; all that is shown is known here."""
+        look, place = Look.of(self), event.rect()
+        if self._columns is None:
             return
-        look = Look.of(self)
-        colours = look.colours
-        rect = QRectF(option.rect)
-        rect.setLeft(0)
-        rect.setWidth(self.viewport().width())
-        current = row.path == self._current
+        high, top = look.px(ROW), -self.verticalScrollBar().value()
+        painter = QPainter(self.ground)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for row in self._rows.rows:
+            opened = row.path[0] in self._open
+            for shown in (row, *row.parts) if opened else (row,):
+                if top + high > place.top() and top <= place.bottom():
+                    rect = QRectF(0, top, self.ground.width(), high)
+                    self._draw_row(painter, look, rect, shown, opened, place.left() < self._columns.figures)
+                top += high
+
+    def _draw_row(
+        self, painter: QPainter, look: Look, rect: QRectF, row: Row, opened: bool, named: bool
+    ) -> None:
+        colours = look.colours
+        current = row.path == self._current
         if current:
             painter.fillRect(rect, colours.selected)
             painter.fillRect(QRectF(0, rect.top(), look.px(3), rect.height()), colours.accent)
         elif self._selection.hover[: len(row.path)] == row.path and self._selection.hover:
             painter.fillRect(rect, colours.hover)
         painter.setOpacity(self.dimmed)
-        self._draw_cells(painter, look, rect, row, index, current)
+        self._draw_cells(painter, look, rect, row, opened, current, named)
         painter.setOpacity(1.0)
         if current and self._ring and self.hasFocus():
             clear = QColor(0, 0, 0, 0)
@@ -200,20 +211,21 @@ class LegendTree(QTreeView):
         look: Look,
         rect: QRectF,
         row: Row,
-        index: Index,
+        opened: bool,
         current: bool,
+        named: bool,
     ) -> None:
         assert self._columns is not None
         colours = look.colours
         part = len(row.path) > 1
         indent = look.px(INDENT) if part else 0
         middle = rect.center().y()
-        if row.parts:
-            paint_chevron(painter, look, middle, self.isExpanded(index))
-        paint = (
-            colours.part(row.path[0], row.place) if part and not current else colours.component(row.path[0])
-        )
-        paint_swatch(painter, look, look.px(26) + indent, middle, paint)
+        if named:
+            if row.parts:
+                paint_chevron(painter, look, middle, opened)
+            tinted = part and not current
+            paint = colours.part(row.path[0], row.place) if tinted else colours.component(row.path[0])
+            paint_swatch(painter, look, look.px(26) + indent, middle, paint)
         rise = 0 if not row.change else 1 if row.change > 0 else -1
         name_ink = colours.secondary if part and not current else colours.text
         rest = colours.secondary
@@ -227,4 +239,5 @@ class LegendTree(QTreeView):
             (400 if part else 500, 400 if part else 500, 400, 400),
             (name_ink, name_ink, rest, rest),
             Role.BODY,
+            named=named,
         )

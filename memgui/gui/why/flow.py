@@ -6,8 +6,10 @@ explanation and a width.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor
@@ -60,6 +62,17 @@ class Flow:
     links: list[Link] = field(default_factory=list)
     rules: list[float] = field(default_factory=list)
     height: float = 0.0
+
+    def changed(self, before: Flow) -> list[tuple[int, int]]:
+        """From where to where down the page something else stands than in ``before``, in px."""
+        mine: list[Piece | Link] = [*self.pieces, *self.links]
+        others: list[Piece | Link] = [*before.pieces, *before.links]
+        found = []
+        for one, other in zip_longest(mine, others):
+            if one != other:
+                rects = [piece.rect for piece in (one, other) if piece is not None]
+                found.append((min(map(QRectF.top, rects)), max(map(QRectF.bottom, rects))))
+        return [(math.floor(top) - 2, math.ceil(bottom) + 2) for top, bottom in found]
 
 
 class Writer:

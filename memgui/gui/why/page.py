@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
     QGuiApplication,
@@ -82,6 +82,8 @@ class WhyPage(QWidget):
         self._explanation: Explanation | None = None
         self._dirty = True
         self._divided = 0
+        self._placed: tuple[object, ...] = ()
+        self._written: tuple[object, object] = (None, None)
         self.view = WhyView(selection)
         self.parts = PartsList()
         self._scroll = _Scroll(self.view, self)
@@ -174,9 +176,29 @@ class WhyPage(QWidget):
         if self._side_width(look) != self._divided:
             self.update()
             return
-        foot = look.px(_FOOT)
-        self.update(0, 0, self._copy.x(), look.px(_TITLE))
-        self.update(0, self.height() - foot, self._copy.geometry().right() + 1, foot)
+        title, foot = self._title(), self._foot()
+        high = look.px(_FOOT)
+        if title != self._written[0]:
+            self.update(0, 0, self._copy.x(), look.px(_TITLE))
+        if foot != self._written[1]:
+            self.update(0, self.height() - high, self._copy.geometry().right() + 1, high)
+
+    def _title(self) -> tuple[object, ...]:
+        """What stands over the explanation: the way there, the name, the size; and how strongly."""
+        explanation, words = self.explanation(), self._words()
+        assert explanation is not None
+        return (*title_of(explanation, words), words.size(explanation.bytes), explanation.path, self._stale)
+
+    def _foot(self) -> tuple[str, str, bool]:
+        """What stands under it: what is assumed, where it comes from; and how strongly."""
+        explanation = self.explanation()
+        assert explanation is not None
+        count = len(explanation.assumptions) + len(explanation.report.assumed)
+        if explanation.left_out:
+            said = self.tr("{count} left out").format(count=len(explanation.left_out))
+        else:
+            said = assumptions_text(count)
+        return said, source_text(explanation, self._words()), self._stale
 
     def _go_into(self, key: str) -> None:
         explanation = self.explanation()
@@ -221,6 +243,9 @@ class WhyPage(QWidget):
         look = Look.of(self)
         edge = look.px(16)
         side = self._side_width(look)
+        if self._placed == (self.size(), side, look):
+            return
+        self._placed = self.size(), side, look
         left = self.width() - (side + 2 * edge if side else 0)
         top, foot = look.px(_TITLE), look.px(_FOOT)
         bar = self._scroll.verticalScrollBar().sizeHint().width()
@@ -260,8 +285,12 @@ class WhyPage(QWidget):
                 QRectF(right, look.px(12), 1, self.height() - look.px(24)), look.colours.hairline
             )
         painter.setOpacity(DIMMED if self._stale else 1.0)
-        self._paint_title(painter, look, explanation, self._copy.x() - look.px(8))
-        self._paint_foot(painter, look, explanation, right - edge)
+        region = event.region()
+        self._written = self._title(), self._foot()
+        if region.intersects(QRect(0, 0, self._copy.x(), look.px(_TITLE))):
+            self._paint_title(painter, look, explanation, self._copy.x() - look.px(8))
+        if region.intersects(QRect(0, self.height() - look.px(_FOOT), right, look.px(_FOOT))):
+            self._paint_foot(painter, look, right - edge)
 
     def _paint_title(self, painter: QPainter, look: Look, explanation: Explanation, right: float) -> None:
         colours = look.colours
@@ -294,17 +323,13 @@ class WhyPage(QWidget):
         index = next((at for at, part in enumerate(parts) if part.key == path[1]), 0)
         return look.colours.part(path[0], index)
 
-    def _paint_foot(self, painter: QPainter, look: Look, explanation: Explanation, right: float) -> None:
+    def _paint_foot(self, painter: QPainter, look: Look, right: float) -> None:
         colours = look.colours
         edge = look.px(16)
         top = self.height() - look.px(_FOOT)
         painter.fillRect(QRectF(edge, top, right - edge, 1), colours.hairline)
         row = QRectF(edge, top + 1, right - edge, look.px(_FOOT) - 1)
-        count = len(explanation.assumptions) + len(explanation.report.assumed)
-        if explanation.left_out:
-            said = self.tr("{count} left out").format(count=len(explanation.left_out))
-        else:
-            said = assumptions_text(count)
+        said, source, _ = self._foot()
         small = look.metrics(Role.SMALL)
         painter.setPen(colours.secondary)
         small.write(painter, row, said, RIGHT)
@@ -313,6 +338,5 @@ class WhyPage(QWidget):
         )
         left = edge + look.px(22)
         room = row.right() - small.horizontalAdvance(said) - look.px(16) - left
-        source = source_text(explanation, self._words())
         painter.setPen(colours.secondary)
         small.write(painter, QRectF(left, row.top(), room + 2, row.height()), small.cut(source, room))

@@ -78,6 +78,7 @@ class PartsList(QWidget):
         """Show other lines, or the same more or less strongly."""
         if (lines, opacity) == (self._lines, self._opacity):
             return
+        self._repaint(lines, opacity)
         self._opacity = opacity
         keys = [line.key for line in self._lines]
         key = keys[self._current] if 0 <= self._current < len(keys) else ""
@@ -86,7 +87,20 @@ class PartsList(QWidget):
         self._hovered = -1
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if self._reachable() else Qt.FocusPolicy.NoFocus)
         self.setFixedHeight(self.sizeHint().height())
-        self.update()
+
+    def _repaint(self, lines: list[Line], opacity: float) -> None:
+        """Have painted what will be another line than it is."""
+        if (
+            len(lines) != len(self._lines)
+            or opacity != self._opacity
+            or max(self._hovered, self._current) >= 0
+        ):
+            self.update()
+            return
+        high = Look.of(self).px(ROW)
+        for at, (line, before) in enumerate(zip(lines, self._lines, strict=True)):
+            if line != before:
+                self.update(0, at * high, self.width(), high)
 
     @property
     def lines(self) -> Sequence[Line]:
@@ -165,10 +179,10 @@ class PartsList(QWidget):
         painter.fillRect(self.rect(), look.colours.base)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setOpacity(self._opacity)
-        high = look.px(ROW)
+        high, region = look.px(ROW), event.region()
         for at, line in enumerate(self._lines):
-            rect = QRectF(0, at * high, self.width(), high)
-            self._paint_line(painter, look, rect, at, line)
+            if region.intersects(QRect(0, at * high, self.width(), high)):
+                self._paint_line(painter, look, QRectF(0, at * high, self.width(), high), at, line)
 
     def _paint_line(self, painter: QPainter, look: Look, rect: QRectF, at: int, line: Line) -> None:
         colours = look.colours

@@ -41,7 +41,7 @@ class WhyView(QWidget):
         self._flow: Flow | None = None
         self._focused = -1
         self._hovered = -1
-        self.opacity = 1.0
+        self.opacity = self._painted_opacity = 1.0
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -52,7 +52,7 @@ class WhyView(QWidget):
 
     def show_explanation(self, explanation: Explanation, words: Words) -> None:
         """Show another explanation; the link that had the focus keeps it if it is still there."""
-        focused = self._link_path(self._focused)
+        focused, before = self._link_path(self._focused), self._flow
         self._explanation, self._words, self._flow = explanation, words, None
         links = self.links()
         self._focused = next((at for at, link in enumerate(links) if link.path == focused), -1)
@@ -60,7 +60,13 @@ class WhyView(QWidget):
         if QAccessible.isActive():
             self.setAccessibleDescription(as_text(explanation, words))
         self.setFixedHeight(self.heightForWidth(self.width()))
-        self.update()
+        flow = self._made()
+        marked = self._focused >= 0 or self._hovered >= 0
+        if before is None or flow is None or marked or self.opacity != self._painted_opacity:
+            self.update()
+        else:
+            for top, bottom in flow.changed(before):
+                self.update(0, top, self.width(), bottom - top)
 
     def links(self) -> Sequence[Link]:
         """The numbers that lead somewhere, in the order of the keyboard."""
@@ -189,6 +195,7 @@ class WhyView(QWidget):
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setOpacity(self.opacity)
+        self._painted_opacity, region = self.opacity, event.region()
         pointed = self._selection.field
         for at, link in enumerate(flow.links):
             tinted = at in (self._hovered, self._focused) or (pointed and link.path == pointed)
@@ -205,5 +212,7 @@ class WhyView(QWidget):
             line = round(link.line) - 0.5
             painter.drawLine(QPointF(link.number.left(), line), QPointF(link.number.right(), line))
         for piece in flow.pieces:
+            if not region.intersects(piece.rect.toAlignedRect()):
+                continue
             painter.setPen(piece.colour)
             piece.metrics.write(painter, piece.rect, piece.text)
