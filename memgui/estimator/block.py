@@ -8,7 +8,7 @@ from functools import partial
 from memgui.estimator.backward import Back, backward
 from memgui.estimator.bounds import born_forward
 from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Thing, gradient_of, group
-from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward
+from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward, left_forward
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome, Reading, outcome, read_back
 from memgui.estimator.saved import FREED, behind, saved_roots, staying_in
@@ -87,6 +87,11 @@ class Block:
     def running(self) -> Events:
         """Forward with everything saved that autograd saves."""
         return forward(self.tape, self.saved)
+
+    @once
+    def left_running(self) -> tuple[Group, Group]:
+        """What that leaves and was not there before, and what it takes away; no events are gone through."""
+        return left_forward(self.tape, self.saved)
 
     @once
     def passing(self) -> Events:

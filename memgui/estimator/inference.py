@@ -23,7 +23,7 @@ from memgui.estimator.measure import Bytes, Contents
 from memgui.estimator.moments import LOAD, SERVING, Amount, Overhead, amount_of, moment
 from memgui.estimator.once import once
 from memgui.estimator.overhead import BLOCK, block_bytes
-from memgui.estimator.points import Point
+from memgui.estimator.points import Point, Row
 from memgui.estimator.program import Program, compiled
 from memgui.estimator.quantisation import WHOLE, Share, matrix, scheme_of
 from memgui.estimator.result import Moment
@@ -144,6 +144,10 @@ class InferenceRun(Run):
         """The points of a pass here."""
         return walk.forward() if self.share is WHOLE else tuple(points(walk, self.share))
 
+    def rows(self, walk: Walk) -> Sequence[Point | Row]:
+        """The same, layers in a row together."""
+        return walk.rows_forward if self.share is WHOLE else self.forward(walk)
+
     def persistent(self) -> int:
         if self.program.options.ahead:
             return self.account.weight_bytes + self.prefill.cached() + sum(self.prefill.input_sizes)
@@ -208,8 +212,8 @@ class InferenceRun(Run):
         for part in self.passes:
             rest = part.numbers.bytes(self.cache(part.walk, before=True))
             rest += sum(part.input_sizes) if self.share.stem else 0
-            points = [(point, rest) for point in self.forward(part.walk)]
-            found = part.heights.highest_of(points, 0 if best is None else best[1].bytes + 1)
+            rows = [(row, rest) for row in self.rows(part.walk)]
+            found = part.heights.highest_of(rows, 0 if best is None else best[1].bytes + 1)
             if found is not None:
                 best = part, found
         return best

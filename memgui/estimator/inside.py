@@ -8,6 +8,7 @@ from functools import partial
 from memgui.estimator.backward import Back
 from memgui.estimator.between import Between
 from memgui.estimator.block import Block
+from memgui.estimator.bounds import summed
 from memgui.estimator.events import Pairs
 from memgui.estimator.lifetimes import ALONE, Consumer, Role
 from memgui.estimator.outcome import Outcome
@@ -43,6 +44,20 @@ class Inside(Between):
         if isinstance(inside, Layer) and inside.roles is None:
             return self.bounds_forward(inside.kind)
         return [(spot.before, spot.most) for spot in self.spots(inside)]
+
+    def loose(self, layer: Layer) -> Pairs:
+        """A looser bound than :meth:`bounds`, without a look at what dies; none where that is hard."""
+        kind, roles = layer.kind, layer.roles
+        if roles is None:
+            given = [block.input.pairs for block in kind.blocks]
+            return summed(kind.shared.pairs, *given, *[block.most_forward for block in kind.blocks])
+        if kind.recomputed:
+            return ()
+        found: list[Pairs] = []
+        for block in kind.blocks:
+            found.append(block.start.pairs)
+            found += self._most_back(block, role_of(kind, roles, block))
+        return summed(*found)
 
     def bounds_forward(self, kind: Kind) -> list[tuple[Stock, tuple[Pairs, ...]]]:
         """Bounds on what is alive inside each block of a layer run forward, without going through events.
@@ -125,13 +140,18 @@ class Inside(Between):
         self, before: Stock, block: Block, role: Role, sort: Sorter, kind: Kind | None = None
     ) -> Spot:
         """A block run back, with ``before`` there: its work, and gradients that begin to wait for others'."""
+        place = partial(_place_back, *self._way(block, role, kind))
+        return Spot(before, sort, place, self._most_back(block, role))
+
+    def _most_back(self, block: Block, role: Role) -> tuple[Pairs, ...]:
+        """What a block that is run back allocates at most."""
         most = [block.most_back(role)]
         if self.consumer is not None:
             work = self.consumer.work
             most.append(((sum([work.get(one, 0) for one in block.tape.parameters]), 0),))
         if role.starts:
             most.append(tuple([(one.coefficient, one.monomial) for one in role.starts.values()]))
-        return Spot(before, sort, partial(_place_back, *self._way(block, role, kind)), tuple(most))
+        return tuple(most)
 
     def inside_backward(self, kind: Kind, roles: Roles, end: str) -> Iterator[Spot]:
         """Where a layer's peak may lie on the way back."""

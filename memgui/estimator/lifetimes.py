@@ -10,10 +10,11 @@ goes back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from typing import Final
 
-from memgui.estimator.events import Events, Gradient, Inner, Scratch
+from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, group
 from memgui.estimator.tape import CARRIED, HELD_BEFORE, MADE, Op, Tape, Tensor
 
 
@@ -104,12 +105,10 @@ def _last_uses(tape: Tape, saved: Collection[Tensor]) -> tuple[int, dict[int, li
                 last[tensor.base or tensor] = index
         if op.saves:
             stop_op = index
-    for stays in (saved, tape.held, tape.cast_cache, tape.pinned, [tensor.root for tensor in tape.cached]):
+    for stays in _staying(tape, saved):
         for root in stays:
             last.pop(root, None)
-    if tape.out is not None:
-        last.pop(tape.out.root, None)
-    mortal = (MADE, HELD_BEFORE, CARRIED) if tape.frees_input else (MADE, HELD_BEFORE)
+    mortal = _mortal(tape)
     dying: dict[int, list[Tensor]] = {}
     for root, index in last.items():
         if root.origin in mortal:
@@ -118,3 +117,34 @@ def _last_uses(tape: Tape, saved: Collection[Tensor]) -> tuple[int, dict[int, li
             else:
                 dying[index] = [root]
     return stop_op, dying
+
+
+def _staying(tape: Tape, saved: Iterable[Tensor]) -> tuple[Iterable[Tensor], ...]:
+    """What does not die with its last use."""
+    out = () if tape.out is None else (tape.out.root,)
+    return saved, tape.held, tape.cast_cache, tape.pinned, [tensor.root for tensor in tape.cached], out
+
+
+def _mortal(tape: Tape) -> tuple[int, ...]:
+    """Where that comes from which may die in the block."""
+    return (MADE, HELD_BEFORE, CARRIED) if tape.frees_input else (MADE, HELD_BEFORE)
+
+
+def left_forward(tape: Tape, saved: Collection[Tensor]) -> tuple[Group, Group]:
+    """What is there after :func:`forward` and was not before, and what has gone, without their order."""
+    stays = set(chain.from_iterable(_staying(tape, saved)))
+    mortal = _mortal(tape)
+    born: list[Tensor] = []
+    made: set[Tensor] = set()
+    gone: dict[Tensor, None] = {}
+    for op in tape.ops:
+        for tensor in op.ins:
+            root = tensor.base or tensor
+            if root not in stays and root not in made and root.origin in mortal:
+                gone[root] = None
+        for tensor in op.outs:
+            if tensor.base is None and (not tensor.stepwise or tensor in saved):
+                made.add(tensor)
+                if tensor in stays or tensor.origin not in mortal:
+                    born.append(tensor)
+    return group(born), group(gone)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -56,11 +56,11 @@ class Layer:
     """A layer of one kind, run forward or, with the roles of its blocks, back.
 
     ``slope`` is what each such layer leaves behind, less what it takes away.  ``spots`` are where the
-    peak inside it may lie, once they have been asked for.  ``end``: it is the first or the last one run
-    back, where these differ from others.
+    peak inside it may lie, once they have been asked for, ``most`` a bound on all of them.  ``end``: it is
+    the first or the last one run back, where these differ from others.
     """
 
-    __slots__ = ("end", "kind", "roles", "slope", "spots")
+    __slots__ = ("end", "kind", "most", "roles", "slope", "spots")
 
     def __init__(self, kind: Kind, roles: Roles | None, slope: Stock, end: str = "") -> None:
         self.kind = kind
@@ -68,6 +68,7 @@ class Layer:
         self.roles = roles
         self.slope = slope
         self.spots: tuple[Spot, ...] = ()
+        self.most: Pairs | None = None
 
 
 class Point(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -82,3 +83,37 @@ class Point(msgspec.Struct, frozen=True, eq=False, gc=False):
     start: int = -1
     count: int = 1
     step: int = 1
+
+
+class Row(msgspec.Struct, eq=False, gc=False):
+    """Layers one after the other: each of ``layers`` is one, with its number and how many more are alike.
+
+    ``live`` is what is alive before the first of them, ``step`` what comes between two numbers.
+    """
+
+    key: str
+    live: Stock
+    layers: list[tuple[Layer, int, int]]
+    step: int = 1
+
+    def points(self) -> Iterator[Point]:
+        """The points of all layers."""
+        live = self.live
+        for layer, start, count in self.layers:
+            yield Point(self.key, live, layer, start, count, self.step)
+            live = live.grown(layer.slope, count)
+
+    def point(self, index: int) -> Point:
+        """One of them."""
+        layer, start, count = self.layers[index]
+        return Point(self.key, self.after(index), layer, start, count, self.step)
+
+    def after(self, many: int | None = None) -> Stock:
+        """What is alive after so many of the layers (all of them)."""
+        counts: dict[Stock, int] = {}
+        for layer, _, count in self.layers[:many]:
+            counts[layer.slope] = counts.get(layer.slope, 0) + count
+        live = Stock(self.live)
+        for slope, count in counts.items():
+            live.include(slope, count)
+        return live

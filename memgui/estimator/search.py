@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from memgui.estimator.measure import Bytes
-from memgui.estimator.points import Layer, Outside, Place, Point, Spot
+from memgui.estimator.points import Layer, Outside, Place, Point, Row, Spot
 from memgui.estimator.stock import Stock
 from memgui.estimator.walk import Walk
 
 
 class Highest(NamedTuple):
-    """The most bytes, at which of the points that is, and at how many layers on from its first."""
+    """The most bytes, in which of the rows that is, at which point and how many layers on from its first.
+
+    ``order`` counts the points before it.
+    """
 
     bytes: int
     at: int
+    order: int
     point: Point
     offset: int
+
+
+Top = tuple[int, int, int, Row | Point, int, int]
+"""What is alive before a layer; how many points are before it, which row it is in, and where in it."""
 
 
 class Heights:
@@ -76,14 +85,28 @@ class Heights:
     def bound(self, point: Point) -> int:
         """No less than any of the points holds."""
         inside, numbers = point.inside, self.numbers
-        most = self._bounds.get(inside)
-        if most is None:
-            bounds = self.walk.bounds(inside)
-            most = max([numbers.bytes(before) + numbers.sums(pairs) for before, pairs in bounds])
-            self._bounds[inside] = most
+        most = self._most(inside)
         if point.count > 1:
             most += max(0, numbers.bytes(inside.slope) * (point.count - 1))
         return most + numbers.bytes(point.live)
+
+    def _most(self, inside: Layer | Outside) -> int:
+        """No less than is ever alive inside."""
+        most = self._bounds.get(inside)
+        if most is None:
+            numbers = self.numbers
+            bounds = self.walk.bounds(inside)
+            most = max([numbers.bytes(before) + numbers.sums(pairs) for before, pairs in bounds])
+            self._bounds[inside] = most
+        return most
+
+    def _loose(self, inside: Layer | Outside) -> int | None:
+        """No less either, and sooner known, where it is."""
+        if isinstance(inside, Outside):
+            return None
+        if inside.most is None:
+            inside.most = self.walk.loose(inside)
+        return self.numbers.sums((inside.most,)) if inside.most else None
 
     def place(self, point: Point) -> Place:
         """Where the peak lies."""
@@ -100,23 +123,52 @@ class Heights:
         whole.include(point.inside.slope, offset)
         return whole
 
-    def highest_of(self, points: Iterable[tuple[Point, int]], floor: int = 0) -> Highest | None:
+    def highest_of(self, rows: Iterable[tuple[Row | Point, int]], floor: int = 0) -> Highest | None:
         """The first of the points with the most bytes; ``None`` where all hold less than ``floor``.
 
-        Each comes with what is there beside it.  Inside a layer nothing is looked at before its bound
-        says that the peak may lie there.
+        Each comes with what is there beside it.  Of alike layers the one that most is alive before is looked
+        at, and nothing inside any before its bound says that the peak may lie there: first the loose one.
         """
-        bounded = [
-            (self.bound(point) + beside, -index, point, beside)
-            for index, (point, beside) in enumerate(points)
-        ]
-        bounded.sort(reverse=True)  # no two have the same number: points are never compared
+        tops = self._tops(rows)
+        bounded: list[tuple[int, int, Layer | Outside, bool]] = []
+        for inside, (top, order, *_) in tops.items():
+            loose = self._loose(inside)
+            most = self._most(inside) if loose is None else loose
+            bounded.append((top + most, -order, inside, loose is None))
+        bounded.sort()  # no two have the same number: what comes after it is never compared
         best: Highest | None = None
-        for bound, index, point, beside in bounded:
+        while bounded:
+            bound, negative, inside, tight = bounded.pop()
             if bound < floor:
                 break
-            most, offset = self.highest(point)
-            most += beside
-            if most > floor or (most == floor and (best is None or -index < best.at)):
-                floor, best = most, Highest(most, -index, point, offset)
+            top, order, number, row, index, offset = tops[inside]
+            if not tight:
+                insort(bounded, (top + self._most(inside), negative, inside, True))
+                continue
+            most = top + self.peak(inside)[0]
+            if most > floor or (most == floor and (best is None or order < best.order)):
+                point = row if isinstance(row, Point) else row.point(index)
+                floor, best = most, Highest(most, number, order, point, offset)
         return best
+
+    def _tops(self, rows: Iterable[tuple[Row | Point, int]]) -> dict[Layer | Outside, Top]:
+        """Of all alike layers the first one that most is alive before."""
+        numbers = self.numbers
+        slopes: dict[Layer | Outside, int] = {}
+        tops: dict[Layer | Outside, Top] = {}
+        order = 0
+        for number, (row, beside) in enumerate(rows):
+            live = numbers.bytes(row.live) + beside
+            layers = ((row.inside, row.start, row.count),) if isinstance(row, Point) else row.layers
+            for index, (inside, _, count) in enumerate(layers):
+                slope = slopes.get(inside)
+                if slope is None:
+                    slope = slopes[inside] = numbers.bytes(inside.slope)
+                offset = count - 1 if slope > 0 else 0
+                top = live + slope * offset
+                known = tops.get(inside)
+                if known is None or top > known[0]:
+                    tops[inside] = top, order, number, row, index, offset
+                live += slope * count
+                order += 1
+        return tops

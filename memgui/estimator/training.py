@@ -268,7 +268,7 @@ class TrainingRun(Run):
 
     @once
     def _highest(self) -> tuple[int, int, Highest | None]:
-        """Bytes as the optimizer steps; how many points lie ahead of backward; the one with more bytes."""
+        """Bytes as the optimizer steps; how many rows lie ahead of backward; the point with more bytes."""
         accumulate = self.gradients_met
         walk = self.walk(accumulate=accumulate)
         lying = self.lying(states=True, gradients=accumulate)
@@ -277,12 +277,12 @@ class TrainingRun(Run):
             start + sum([one.bytes for one in self._sharing(lying, back=back, further=self.accumulates)])
             for back in (False, True)
         )
-        points = [(point, ahead) for point in walk.forward()]
-        turn = len(points)
-        points += [(point, behind) for point in walk.backward()]
+        rows = [(row, ahead) for row in walk.rows_forward]
+        turn = len(rows)
+        rows += [(row, behind) for row in walk.rows_backward]
         stepping = sum(self.lying(states=True, gradients=True).values())
         stepping += self.account.step_bytes + self.numbers.bytes(self.left(walk))
-        return stepping, turn, self.heights(walk).highest_of(points, stepping)
+        return stepping, turn, self.heights(walk).highest_of(rows, stepping)
 
     def _stepping(self) -> Found:
         accumulate = self.gradients_met

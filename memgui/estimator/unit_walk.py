@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 
+from memgui.estimator.bounds import summed
 from memgui.estimator.events import Group, Pairs
 from memgui.estimator.inside import role_of
 from memgui.estimator.outcome import Outcome
-from memgui.estimator.points import Outside, Place, Spot
+from memgui.estimator.points import Layer, Outside, Place, Spot
 from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles
 from memgui.estimator.stock import NOTHING, Sorter, Stock
@@ -66,6 +67,12 @@ class UnitWalk(Walk):
         there.add(unit.gathered, unit.sort)
         for spot in super().inside_forward(kind):
             yield spot.beside(there)
+
+    def loose(self, layer: Layer) -> Pairs:
+        if layer.roles is not None:
+            return ()
+        unit = self.units.of(layer.kind)
+        return summed(super().loose(layer), unit.gathered.pairs, unit.buffer.pairs, unit.buffer.pairs)
 
     def bounds_forward(self, kind: Kind) -> list[tuple[Stock, tuple[Pairs, ...]]]:
         unit = self.units.of(kind)

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache, partial
+from itertools import chain
 
 from memgui.estimator.block import Block
 from memgui.estimator.events import Group
 from memgui.estimator.inside import Inside
 from memgui.estimator.lifetimes import Consumer, Role
+from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome
-from memgui.estimator.points import Layer, Outside, Place, Point, Spot
+from memgui.estimator.points import Layer, Outside, Place, Point, Row, Spot
 from memgui.estimator.program import Kind, Program, Stack, Stretch
 from memgui.estimator.roles import Roles
 from memgui.estimator.stock import NOTHING, Stock
+
+Rows = tuple[Point | Row, ...]
+"""Blocks outside the layers, and layers in a row."""
 
 
 class Walk(Inside):
@@ -50,22 +55,36 @@ class Walk(Inside):
         self.adds = self.brief = accumulate
         self._ahead: dict[Kind, Layer] = {}
         self._behind: dict[tuple[Kind, Roles, str], Layer] = {}
-        self._forward: tuple[Point, ...] = ()
-        self._backward: tuple[Point, ...] = ()
+        self._points: dict[Rows, tuple[Point, ...]] = {}
+
+    @once
+    def rows_forward(self) -> Rows:
+        """The forward pass, layers in a row together."""
+        return tuple(self._pass())
+
+    @once
+    def rows_backward(self) -> Rows:
+        """The same of the backward pass."""
+        return tuple(self._way_back())
 
     def forward(self) -> tuple[Point, ...]:
         """The points of the forward pass."""
-        self._forward = self._forward or tuple(self._pass())
-        return self._forward
+        return self._each(self.rows_forward)
 
     def backward(self) -> tuple[Point, ...]:
         """The points of the backward pass."""
-        self._backward = self._backward or tuple(self._way_back())
-        return self._backward
+        return self._each(self.rows_backward)
+
+    def _each(self, rows: Rows) -> tuple[Point, ...]:
+        found = self._points.get(rows)
+        if found is None:
+            each = (row.points() if isinstance(row, Row) else (row,) for row in rows)
+            found = self._points[rows] = tuple(chain.from_iterable(each))
+        return found
 
     # -- forward ----------------------------------------------------------------------------------
 
-    def _pass(self) -> Iterator[Point]:
+    def _pass(self) -> Iterator[Point | Row]:
         tail = self.program.tail
         live = self.begun()
         for stack in self.program.stacks:
@@ -73,18 +92,27 @@ class Walk(Inside):
             live.add(frame.input, sort)
             yield Point(stack.frame_key, live, _run_forward(frame))
             live = Stock(live)
-            live.happen(frame.running, sort)
+            born, gone = frame.left_running
+            live.add(born, sort)
+            live.add(gone, sort, -1)
             live.add(frame.output, sort, -1)
             index = 0
             embedded = self._input_held(stack)
+            row = Row(stack.layer_key, live, [])
             for kind, count in _first_apart(stack.runs):
-                if index == 1:
-                    live.include(embedded)
-                layer = self.ahead(kind)
-                yield Point(stack.layer_key, live, layer, index, count)
-                live = live.grown(layer.slope, count)
-                live.add(kind.shared, sort)
+                row.layers.append((self.ahead(kind), index, count))
                 index += count
+                held = index == 1 and embedded.entries
+                if held or kind.shared.things:
+                    yield row
+                    live = row.after()
+                    live.add(kind.shared, sort)
+                    if held:
+                        live.include(embedded)
+                    row = Row(stack.layer_key, live, [])
+            if row.layers:
+                yield row
+                live = row.after()
             if index > 1 and not stack.holds_input_outside and not stack.leaf_lies:
                 live.include(embedded, -1)
             # The stack returns: what it alone referred to dies.
@@ -145,24 +173,30 @@ class Walk(Inside):
 
     # -- backward ---------------------------------------------------------------------------------
 
-    def _way_back(self) -> Iterator[Point]:
+    def _way_back(self) -> Iterator[Point | Row]:
         program = self.program
         live = self.turned()
         yield self._tail_back(live)
         live = self._after_tail(live)
         for stack in reversed(program.stacks):
-            index = sum(count for _, count in stack.runs)
+            last = -1
+            for _, count in stack.runs:
+                last += count
             again = dict(stack.made_again)
+            row = Row(stack.layer_key, live, [], -1)
             for (kind, roles, count), end in self.returning(stack):
-                index -= count
                 if kind in again:
-                    live = Stock(live)
+                    if row.layers:
+                        yield row
+                    live = row.after()
                     live.add(again.pop(kind), stack.frame.sort_input, -1)
-                if not kind.differentiable:
-                    continue
-                layer = self.behind(kind, roles, end)
-                yield Point(stack.layer_key, live, layer, index + count - 1, count, -1)
-                live = live.grown(layer.slope, count)
+                    row = Row(stack.layer_key, live, [], -1)
+                if kind.differentiable:
+                    row.layers.append((self.behind(kind, roles, end), last, count))
+                last -= count
+            if row.layers:
+                yield row
+                live = row.after()
             frame = stack.frame
             live.add(stack.shared_kept, frame.sort_input, -1)
             for kind, made in stack.made_again.items():

@@ -53,7 +53,7 @@ def test_bounds_hold_and_the_first_highest_point_is_found(model: str, settings: 
     assert all(most <= bound for most, bound in zip(exact, bounds, strict=True))
     whole = [most + beside for most, (_, beside) in zip(exact, points, strict=True)]
     assert found is not None
-    assert (found.bytes, found.at) == (max(whole), whole.index(max(whole)))
+    assert (found.bytes, found.order) == (max(whole), whole.index(max(whole)))
     assert heights.highest_of(points, max(whole)) == found
     assert heights.highest_of(points, max(whole) + 1) is None
     for point, _ in points:  # inside layers too, bounds hold and the first of the highest spots is found
