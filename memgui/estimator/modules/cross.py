@@ -11,7 +11,6 @@ from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import FULL
 from memgui.estimator.tape import AMBIENT, BY_HEAD, Tape, Tensor
 
-FP32 = 4
 INT64 = 8
 
 
@@ -73,38 +72,21 @@ def _buckets(t: Tape, c: Context) -> tuple[Tensor, list[Tensor]]:
     """The bucket of every pair's distance, and what the code that computes it names meanwhile.
 
     Small distances have a bucket each, greater ones share them by their logarithm; of a decoder's only
-    those backward count, an encoder's are told apart by their sign.
+    those backward count, an encoder's are told apart by their sign.  Some twenty operators without a
+    gradient, told as one: where they hold most there are, beside the distances and the buckets of
+    greater ones, which distances are small (1 byte), those of the side that counts (8), the greater ones
+    before and at their limit (8 each), and an encoder's sign (8).
     """
     pairs = (c.queries, c.keys)
-
-    def matrix(operator: str, *ins: Tensor, width: int = INT64) -> Tensor:
-        made = t.tensor("distance buckets", pairs, width)
-        t.run(operator, ins, (made,), (), ())
-        return made
-
     named = [t.tensor("positions", (length,), INT64) for length in pairs]
     for positions in named:
         t.run("arange", (), (positions,), (), ())
-    given = matrix("sub", *named)
+    given = t.tensor("distances", pairs, INT64)
+    t.run("sub", tuple(named), (given,), (), ())
     named.append(given)
-    if c.causal:
-        side = None
-        distance = matrix("neg", matrix("minimum", given, matrix("zeros_like", given)))
-    else:
-        later = matrix("_to_copy", matrix("gt", given, width=1))
-        side = matrix("add", matrix("mul", later))
-        distance = matrix("abs", given)
-    near = matrix("lt", distance, width=1)
-    large = matrix("_to_copy", distance, width=FP32)
-    for operator in ("div", "log", "div", "mul"):
-        large = matrix(operator, large, width=FP32)
-    large = matrix("add", matrix("_to_copy", large))
-    large = matrix("minimum", large, matrix("full_like", large))
-    found = matrix("where", near, distance, large)
-    if side is not None:
-        t.run("add_", (side, found), (), (), ())
-    buckets = matrix("add", found) if side is None else side
-    t.use(given, distance, near, large)
+    buckets = t.tensor("distance buckets", pairs, INT64)
+    held = 1 + (3 if c.causal else 4) * INT64
+    t.run("where", (given,), (buckets,), (), (), (buckets.coefficient // INT64 * held, buckets.monomial))
     return buckets, named
 
 
