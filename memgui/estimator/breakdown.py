@@ -85,8 +85,9 @@ def part_of(thing: Thing | State) -> str:
 
 
 def block_of(thing: Thing | State) -> str:
-    """The block that a thing belongs to."""
-    return thing.of.block if isinstance(thing, Gradient | Scratch | State) else thing.block
+    """The block that a thing belongs to; the first of alike blocks is shown with them."""
+    block = thing.of.block if isinstance(thing, Gradient | Scratch | State) else thing.block
+    return block.removesuffix(".first")
 
 
 class Breakdown:
@@ -108,7 +109,10 @@ class Breakdown:
 
     def _parts(self, listed: Callable[[], Iterable[Listed]], source: str, text: str) -> tuple[Node, ...]:
         parts: dict[str, dict[str, list[Listed]]] = {}
+        counts: dict[Thing | State, int] = {}
         for thing, count in listed():
+            counts[thing] = counts.get(thing, 0) + count
+        for thing, count in counts.items():
             if count:
                 parts.setdefault(part_of(thing), {}).setdefault(block_of(thing), []).append((thing, count))
         nodes: list[Node] = []

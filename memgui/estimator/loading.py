@@ -177,11 +177,14 @@ def _pack(
 
 
 def _parts(held: Account) -> dict[Parameter, list[Parameter | State]]:
-    """What stands for each weight in memory."""
-    found: dict[Parameter, list[Parameter | State]] = {}
+    """What stands for each weight in memory, told once where several blocks have it."""
+    found: dict[Parameter, dict[object, Parameter | State]] = {}
     for thing, _ in held.weights:
-        found.setdefault(thing.of if isinstance(thing, State) else thing, []).append(thing)
-    return found
+        if isinstance(thing, State):
+            found.setdefault(thing.of, {}).setdefault((thing.name, thing.coefficient), thing)
+        else:
+            found.setdefault(thing, {}).setdefault(thing, thing)
+    return {weight: list(parts.values()) for weight, parts in found.items()}
 
 
 def _modules(program: Program) -> Iterator[list[Parameter]]:

@@ -315,8 +315,13 @@ class Program:
             variant = name, layer.weights, frozen, x.grad, x.width
             block = stack.blocks.get(variant)
             if block is None:
-                pool = stack.pools.setdefault((layer.weights, len(blocks)), []) if layer.weights else None
-                block = self._block(name, write, context, x, pool, self.options.recomputed)
+                first = stack.blocks.get((f"{name}.first", *variant[1:]))
+                further = first.tape.further(name) if first is not None else None
+                if further is not None:
+                    block = Block(further)
+                else:
+                    pool = stack.pools.setdefault((layer.weights, len(blocks)), []) if layer.weights else None
+                    block = self._block(name, write, context, x, pool, self.options.recomputed)
                 stack.blocks[variant] = block
                 _publish(block)
                 shared.bias = context.bias  # what a frozen first layer makes is for all

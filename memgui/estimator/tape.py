@@ -80,6 +80,7 @@ class Tape:
         "half",
         "handed_out",
         "held",
+        "inset",
         "key",
         "leaf",
         "loss",
@@ -124,6 +125,7 @@ class Tape:
         self.regions: tuple[str, ...] = ()
         self.written: list[Op] = []
         self.folded = False
+        self.inset: tuple[slice, slice] | None = None
         self.parameters: list[Parameter] = []
         self.buffers: tuple[Tensor, ...] = ()
         self.cached: tuple[Tensor, ...] = ()
@@ -162,6 +164,31 @@ class Tape:
             self.folded = False
             self.written = one_by_one(self.written)
         return self
+
+    def set_apart(self, operators: int, parameters: int) -> None:
+        """Of blocks that are alike this first one alone does what was written since there were so many."""
+        self.inset = slice(operators, len(self.written)), slice(parameters, len(self.parameters))
+
+    def further(self, key: str) -> Tape | None:
+        """The tape of a block that is like this one and comes later, ``None`` where nothing was set apart.
+
+        Its tensors are the same ones, but for those set apart.
+        """
+        if self.inset is None or self.folded or self.pool is not None:
+            return None
+        made = {out for op in self.written[self.inset[0]] for out in op.outs}
+        tape = Tape(key, self.sizes)
+        for name in self.__slots__:
+            setattr(tape, name, getattr(self, name))
+        tape.key = key
+        tape.inset = None
+        tape.written, tape.parameters = self.written[:], self.parameters[:]
+        del tape.written[self.inset[0]], tape.parameters[self.inset[1]]
+        tape.cast_cache = [one for one in self.cast_cache if one not in made]
+        tape.held = tuple([one for one in self.held if one not in made])
+        tape.handed_out = tuple([one for one in self.handed_out if one not in made])
+        tape.leaf = None if self.leaf in made else self.leaf
+        return tape
 
     # -- tensors ------------------------------------------------------------------------------
 

@@ -62,10 +62,12 @@ def biased_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
 
 def relative_bias(t: Tape, c: Context) -> None:
     """A learned bias for each head and bucket of distances, looked up for every pair of tokens."""
+    before = len(t.written), len(t.parameters)
     buckets, named = _buckets(t, c)
     bias = _by_bucket(t, c, buckets)
     t.use(*named)
     _share(t, c, bias)
+    t.set_apart(*before)
 
 
 def _buckets(t: Tape, c: Context) -> tuple[Tensor, list[Tensor]]:
@@ -118,6 +120,7 @@ def no_bias(t: Tape, c: Context, width: int) -> None:
     if c.model.relative_attention_shared and c.options.training and c.options.layerwise:
         zeros.grad, t.leaf = True, zeros
     t.run("zeros", (), (zeros,), (), ())
+    t.set_apart(len(t.written) - 1, len(t.parameters))
     zeros.layout = BY_HEAD  # nothing to be put in order before a kernel can use it
     _share(t, c, zeros)
 
