@@ -164,10 +164,14 @@ class Walk(Inside):
         if self.ran:
             left.include(self.referred(kind), -1)
         for block in kind.blocks:
-            left.add(block.copies_passing if kind.recomputed else block.copies, block.sort_running)
-            left.add(block.pinned, block.sort_pinned)
-            left.add(block.cache, block.sort_running)
-            if not self.program.options.tuples:
+            tape = block.tape
+            if tape.cast_cache:
+                left.add(block.copies_passing if kind.recomputed else block.copies, block.sort_running)
+            if tape.pinned:
+                left.add(block.pinned, block.sort_pinned)
+            if tape.cached:
+                left.add(block.cache, block.sort_running)
+            if tape.replaced and not self.program.options.tuples:
                 left.add(block.replaced, block.sort_running, -1)
         return left
 
