@@ -135,9 +135,7 @@ ELEMENTWISE: dict[str, Optimizer] = {
     "badam": Optimizer(
         adamw_states,
         _badam_step,
-        QT_TRANSLATE_NOOP(
-            "sources", "BAdam 1.3 over torch.optim.AdamW, PyTorch 2.13: measured"
-        ),
+        QT_TRANSLATE_NOOP("sources", "BAdam 1.3 over torch.optim.AdamW, PyTorch 2.13: measured"),
         plain=True,
         kernels=True,
         elementwise=False,
