@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from memgui.catalog import Catalog
 from memgui.estimator import estimate, ledger
 from memgui.spec import Lora, Scenario, Training
 from memgui.spec.model import ModelSpec
@@ -198,7 +199,9 @@ def test_step_of_torchtune(
     assert found == pytest.approx((after_forward, forward, backward, after_backward), rel=2e-5)
 
 
-def fused(model: ModelSpec, batch: int, length: int, lora: Lora | None = None, **choices: Any) -> Scenario:
+def fused(
+    model: ModelSpec, batch: int, length: int, lora: Lora | None = None, layers: int = 3, **choices: Any
+) -> Scenario:
     training = Training(
         method="full" if lora is None else "lora",
         implementation="fused",
@@ -208,7 +211,7 @@ def fused(model: ModelSpec, batch: int, length: int, lora: Lora | None = None, *
         lora=lora or Lora(),
     )
     return Scenario(
-        model=msgspec.structs.replace(model, num_hidden_layers=3),
+        model=msgspec.structs.replace(model, num_hidden_layers=layers),
         training=msgspec.structs.replace(training, **choices),
     )
 
@@ -217,16 +220,17 @@ QWEN_3_SMALL = msgspec.structs.replace(
     llama("qwen3-0.6b", 151936, 1024, 28, (16, 8, 128), 3072), tie_word_embeddings=True, qk_norm="head"
 )
 QUERY_VALUE = ("q_proj", "v_proj")
+GEMMA_2, PHI_3 = (Catalog().model(name).model for name in ("gemma-2-2b", "Phi-3-mini-4k-instruct"))
 
 
 @pytest.mark.parametrize(
     ("scenario", "after_forward", "forward", "backward"),
     [
-        (fused(LLAMA_3_1B, 2, 1024), 3679629644, 5280487768, 4094837000),
-        (fused(QWEN_3_SMALL, 1, 1000), 1704987436, 2642974200, 1935440008),
+        (fused(LLAMA_3_1B, 2, 1024), 3679629644, 3704478040, 4094837000),
+        (fused(QWEN_3_SMALL, 1, 1000), 1668123436, 1672615416, 1935440008),
         (
             fused(LLAMA_2_7B, 2, 512, activation_checkpointing="full"),
-            *(5520163332, 6323197456, 6962790920),
+            *(5520163332, 5536765456, 6962790920),
         ),
         (
             fused(LLAMA_3_8B, 1, 2048, Lora(rank=16, target_modules=("all-linear",))),
@@ -243,21 +247,32 @@ QUERY_VALUE = ("q_proj", "v_proj")
             ),
             *(934441220, 1035096320, 1098420512),
         ),
-        (fused(LLAMA_3_1B, 2, 512, precision="bf16_mixed"), 7070372172, 8146134360, 8181235976),
+        (fused(LLAMA_3_1B, 2, 512, precision="bf16_mixed"), 7070372172, 8137794904, 8181235976),
         (fused(LLAMA_3_1B, 1, 512, precision="fp32"), 6753286404, 7816368904, 8177033480),
-        (fused(LLAMA_3_1B, 2, 512, attention="eager"), 3758358788, 5346792720, 4090626312),
-        (fused(LLAMA_3_1B, 2, 512, padding_mask=True), 3459916084, 5048350016, 4090634504),
+        (fused(LLAMA_3_1B, 2, 512, attention="eager"), 3758358788, 3770782992, 4090626312),
+        (fused(LLAMA_3_1B, 2, 512, padding_mask=True), 3459916084, 3472340288, 4090634504),
+        (fused(GEMMA_2, 1, 512, attention="eager", layers=4), 6863208966, 6869670922, 8392338442),
+        (
+            fused(GEMMA_2, 2, 2048, attention="eager", activation_checkpointing="full", layers=2),
+            *(5764246022, 5815974418, 7163055114),
+        ),
+        (fused(PHI_3, 1, 1000), 3762445740, 3776811128, 4300251144),
+        (fused(PHI_3, 4, 2048, layers=2), 4720945572, 4837116352, 4855136680),
+        (
+            fused(PHI_3, 4, 2048, activation_checkpointing="full", layers=2),
+            *(2944543108, 3418597760, 4229099928),
+        ),
+        (
+            fused(PHI_3, 1, 512, Lora(rank=8, target_modules=("all-linear",))),
+            *(1324218828, 1374536136, 1371746768),
+        ),
     ],
 )
 def test_step_with_fused_kernels(scenario: Scenario, after_forward: int, forward: int, backward: int) -> None:
-    """Liger 0.8.2 in Transformers' models on a fake CUDA device, its kernels' launches left out.
-
-    Under autocast it copies the head's input chunk by chunk, which is not modelled.
-    """
+    """Liger 0.8.5 in Transformers' models on a fake CUDA device, its kernels' launches left out."""
     step = ledger(scenario).steps[1]
-    tolerance = 1e-4 if scenario.training.precision == "bf16_mixed" else 0
     found = (step.after_forward, step.phases["forward"], step.phases["backward"])
-    assert found == pytest.approx((after_forward, forward, backward), rel=tolerance, abs=0)
+    assert found == (after_forward, forward, backward)
 
 
 def test_fused_kernels_never_hold_more() -> None:

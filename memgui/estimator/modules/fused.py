@@ -34,11 +34,21 @@ def rope(t: Tape, x: Tensor) -> Tensor:
     return t.record("rope", (x,), out, (), ((x, NEW),))
 
 
-def rope_in_place(t: Tape, x: Tensor, tables: tuple[Tensor, ...], *, copied: bool) -> Tensor:
-    """Turns what it is given, in order by tokens; ``copied``: its gradient does not come in that order."""
-    if x.layout == BY_HEAD:
-        ordered = t.tensor(x.name, x.dims, x.width, x.grad)
-        x = t.record("clone", (x,), ordered, (), ((x, ALIAS),))
+def contiguous(t: Tape, x: Tensor) -> Tensor:
+    """A copy of its own: kernels take rows that lie one after the other."""
+    copy = t.tensor(x.name, x.dims, x.width, x.grad)
+    return t.record("clone", (x,), copy, (), ((x, ALIAS),))
+
+
+def rope_in_place(
+    t: Tape, x: Tensor, tables: tuple[Tensor, ...], *, copied: bool, sliced: bool = False
+) -> Tensor:
+    """Turns what it is given, in order by tokens; ``copied``: its gradient does not come in that order.
+
+    ``sliced``: it is a part of a larger tensor.
+    """
+    if x.layout == BY_HEAD or sliced:
+        x = contiguous(t, x)
     out = t.view(x, x.name, x.dims)
     t.run("rope", (x, *tables), (out,), tables if x.grad else (), ((x, NEW if copied else ALIAS),))
     return out
@@ -54,9 +64,9 @@ def gated(t: Tape, gate: Tensor, up: Tensor, *, in_place: bool = False) -> Tenso
 def linear_cross_entropy(t: Tape, c: Context, x: Tensor, w: Tensor, labels: Tensor) -> Tensor:
     """Liger's head and loss in one: logits of one chunk at a time, gradients made in the forward pass.
 
-    Each chunk's share in the weight's gradient is copied to fp32 and added, or added by the product
-    itself where the sum is in fp32 and the product is not.  Under autocast the weight is copied as it
-    is and, for each chunk, transposed.
+    Each chunk's share in the weight's gradient is added by the product itself where that is in 16 bits, on
+    chips from 8.0 on; else it is copied to fp32 and added.  Under autocast the weight is copied as it is
+    and, with its input for each chunk, transposed.
     """
     held = t.tensor("gradient of the head's input", x.dims, x.width)
     t.run("zeros_like", (), (held,), (), ())
@@ -72,13 +82,13 @@ def linear_cross_entropy(t: Tape, c: Context, x: Tensor, w: Tensor, labels: Tens
     chunk = t.tensor("logits of a chunk", ("bt", "V"), used.width)
     working = [chunk, losses, counted]
     if used is not w:
-        before = t.tensor("logits of the chunk before", chunk.dims, used.width)
+        part = t.tensor("input of a chunk", ("bt", x.dims[-1]), used.width)
         transposed = t.tensor("head, transposed", w.dims, used.width)
-        t.run("_to_copy", (w,), (before, transposed), (), ())
-        t.run("mm", (x, before, transposed, used), (chunk,), (), ())
+        t.run("_to_copy", (w,), (part, transposed), (), ())
+        t.run("mm", (x, part, transposed, used), (chunk,), (), ())
     else:
         t.run("mm", (x, w), (chunk,), (), ())
-    summed_by_product = w.width == FP32 > chunk.width and c.options.capability >= (8, 0)
+    summed_by_product = chunk.width < FP32 and c.options.capability >= (8, 0)
     if w.grad and not summed_by_product:
         share = t.tensor("the head's gradient of a chunk", w.dims, chunk.width)
         t.run("mm", (chunk, x), (share,), (), ())

@@ -25,14 +25,19 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
     inner = (*c.rows, width)
     activate = ACTIVATIONS.get(m.hidden_act, silu)
     into = m.mlp_bias and (m.gate_bias or not m.gated_mlp)
+    named: tuple[Tensor, ...] = ()
     if not m.gated_mlp:
         up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=m.mlp_bias)
         product = xielu(t, c, up) if m.hidden_act == "xielu" else activate(t, up)
     elif m.fused_gate_up:
         both = projection(t, c, x, "mlp.gate_up", "gate and up", (2, width), ("h",), bias=into)
         gate, up = op.split(t, both, ("gate", "up"), (inner, inner))
-        product = op.mul(t, up, activate(t, gate), "product", inner)
-        t.use(up)
+        if c.options.fused:
+            product = fused.gated(t, *(fused.contiguous(t, one) for one in (gate, up)), in_place=True)
+            named = (gate, up)
+        else:
+            product = op.mul(t, up, activate(t, gate), "product", inner)
+            t.use(up)
     else:
         gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=into)
         if few:
@@ -51,7 +56,7 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
         product = norm(t, c, product, "ffn_sub_norm")
     c.give(product)
     y = projection(t, c, product, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
-    t.use(x)
+    t.use(x, *named)
     if m.mlp_in_weight_format:
         t.use(wide)  # given to the layer, which autocast casts for itself
     return op.scale(t, y) if m.mup_scaling else y

@@ -44,7 +44,7 @@ def norm(
     shape = Shape(x.dims[-axes - own :], (*x.dims[:-axes], 1))
     kind = kind or m.norm
     write = NORMS[kind]
-    if c.options.fused and (part == "norm" or kind == "gemma_rms_norm"):  # of heads, Gemma's alone
+    if c.options.fused:
         write = FUSED.get(kind, write)
     with t.within("layernorm" if part == "norm" else ""):
         y = write(t, c, x, name, shape, biased)

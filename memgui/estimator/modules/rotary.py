@@ -153,7 +153,8 @@ def _in_place(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     """Liger's kernel; eager attention and heads that are repeated hand gradients back by heads."""
     o, sizes = c.options, c.sizes.values
     repeated = sizes[str(x.dims[-2])] != sizes["a"] and o.masked
-    return fused.rope_in_place(t, x, found, copied=o.attention == "eager" or repeated)
+    copied = o.attention == "eager" or repeated
+    return fused.rope_in_place(t, x, found, copied=copied, sliced=c.model.fused_qkv)
 
 
 def _half(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
