@@ -321,6 +321,29 @@ def test_step_of_unsloth(
     assert 0 <= backward - steady.phases["backward"] <= most * backward
 
 
+@pytest.mark.parametrize("checkpointing", ["none", "full"])
+def test_unsloth_keeps_what_norms_of_heads_read(checkpointing: str) -> None:
+    """Read in its code of October 2026 (``qwen3.py``): heads, and one number for each row."""
+    batch, length, layers = 2, 512, 28
+    plain, normed = (
+        ledger(
+            training(
+                msgspec.structs.replace(QWEN_3_SMALL, qk_norm=norm),
+                implementation="unsloth",
+                method="lora",
+                base_format="nf4",
+                micro_batch_size=batch,
+                sequence_length=length,
+                activation_checkpointing=checkpointing,
+            )
+        ).steps[1]
+        for norm in ("none", "head")
+    )
+    weights = layers * 2 * 128 * 2
+    kept = batch * length * (16 + 8) * (128 * 2 + 4) * (layers if checkpointing == "none" else 0)
+    assert normed.after_forward - plain.after_forward == weights + kept
+
+
 def test_unsloth_cuts_its_loss_to_four_gigabytes() -> None:
     long = training(
         LLAMA_3_1B,

@@ -168,6 +168,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
         },
         {
             **_PLAIN_DECODER,
+            "qk_norm": ("none", "head"),
             "norm": ("rms_norm",),
             "hidden_act": ("silu",),
             "gated_mlp": (True,),

@@ -61,6 +61,8 @@ def _attention_half(t: Tape, c: Context, x: Tensor) -> Tensor:
         ("attention.v", "v", SHARED, ("h",), m.attention_bias),
     )
     q, k, v = _group(t, c, normed, layers, in_place=True)
+    if m.qk_norm == "head":  # Qwen 3
+        q, k = (_norm(t, c, one, f"{one.name}_norm", ("d",), part="qk_norm") for one in (q, k))
     tables = c.rotary[FULL.name]
     q, k = (fused.rope_in_place(t, one, tables, copied=True) for one in (q, k))
     y = attend(t, c, q, k, v, FULL)
@@ -93,10 +95,10 @@ def _feed_forward_half(t: Tape, c: Context, x: Tensor) -> Tensor:
     return op.add(t, x, out, "residual stream")
 
 
-def _norm(t: Tape, c: Context, x: Tensor, name: str) -> Tensor:
-    part, t.part = t.part, "norm"
-    y = fused.rms_norm(t, c, x, name, in_place=True)
-    t.part = part
+def _norm(t: Tape, c: Context, x: Tensor, name: str, weight: Dims = ("h",), *, part: str = "norm") -> Tensor:
+    before, t.part = t.part, part
+    y = fused.rms_norm(t, c, x, name, weight, in_place=True)
+    t.part = before
     return y
 
 
