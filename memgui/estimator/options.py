@@ -306,7 +306,7 @@ def _options(scenario: Scenario) -> Options:
             checkpoint_every=training.checkpoint_every,
             checkpoint_layers=training.checkpoint_layers if training.implementation == "megatron" else None,
             checkpoint_offload=training.checkpoint_offload,
-            cache=training.use_cache and training.activation_checkpointing == "none",
+            cache=model.is_decoder and training.use_cache and training.activation_checkpointing == "none",
             attention_dropout="attention" in model.dropouts and drops(model.attention_dropout),
             hidden_dropout=bool({"hidden", "feed_forward", "attention_output"} & {*model.dropouts})
             and drops(model.hidden_dropout),
@@ -347,7 +347,7 @@ def _options(scenario: Scenario) -> Options:
         whole_chunks=not inference.prompt_tokens % chunk,
         windowed=window is not None and inference.prompt_tokens >= window,
         checkpointing="none",
-        cache=True,
+        cache=model.is_decoder,
         attention_dropout=False,
         hidden_dropout=False,
         embedding_dropout=False,

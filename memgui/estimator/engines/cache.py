@@ -122,7 +122,12 @@ def _state(model: ModelSpec, mixer: str) -> State:
 
 @lru_cache(maxsize=128)
 def layers(model: ModelSpec, start: int = 0, stop: int | None = None) -> tuple[tuple[Layer, int], ...]:
-    """What the layers from ``start`` up to ``stop`` keep: equal ones once, with how many there are."""
+    """What the layers from ``start`` up to ``stop`` keep: equal ones once, with how many there are.
+
+    Encoders read all tokens at once and keep none.
+    """
+    if not model.is_decoder:
+        return ()
     stop = model.num_hidden_layers if stop is None else stop
     if len(model.layer_types) <= 1:
         mixer = pattern_at(model.layer_types, 0, "full_attention")

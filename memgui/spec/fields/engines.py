@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from memgui.spec.fields.field import Choice, Field, Kind
-from memgui.spec.fields.inference import inference, transformers
+from memgui.spec.fields.inference import decodes, inference, transformers
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 
 GGUF = ("llama.cpp", "ollama")
 """Engines that hold a model as ggml tensors."""
+
+
+def _caches(scenario: Scenario) -> bool:
+    return transformers(scenario) and decodes(scenario)
 
 
 def _vllm(scenario: Scenario) -> bool:
@@ -71,7 +75,7 @@ FIELDS: tuple[Field, ...] = (
             Choice("static", QT_TRANSLATE_NOOP("fields", "static")),
         ),
         advanced=True,
-        applies=transformers,
+        applies=_caches,
     ),
     Field(
         "inference.gpu_memory_utilization",

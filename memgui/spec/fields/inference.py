@@ -20,7 +20,8 @@ def _reads_source(scenario: Scenario) -> bool:
     return inference(scenario) and when.reads_source(scenario)
 
 
-def _generates(scenario: Scenario) -> bool:
+def decodes(scenario: Scenario) -> bool:
+    """Whether the scenario is inference that writes, and so keeps a cache; encoders only read."""
     return inference(scenario) and scenario.model.is_decoder
 
 
@@ -131,7 +132,7 @@ FIELDS: tuple[Field, ...] = (
         maximum=1_000_000_000,
         usual_maximum=10_000_000,
         log_scale=True,
-        applies=_generates,
+        applies=decodes,
         why_not=QT_TRANSLATE_NOOP("fields", "An encoder reads; it generates nothing."),
     ),
     Field(
@@ -167,7 +168,8 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Number format of cached keys and values."),
         section="precision",
         choices=_cache_formats(),
-        applies=inference,
+        applies=decodes,
+        why_not=QT_TRANSLATE_NOOP("fields", "An encoder keeps no cache."),
     ),
     Field(
         "inference.kv_cache_format_v",
