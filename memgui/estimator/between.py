@@ -41,6 +41,7 @@ class Between:
                 first = kind.blocks[0]
                 if kind.differentiable and not self.offloads:
                     known.add(first.input, first.sort_input)
+                known.add(kind.passed, first.sort_input)
                 for sparing in kind.sparing:
                     known.add(sparing.kept, first.sort_input)
             else:
@@ -83,6 +84,7 @@ class Between:
         for stack in self.program.stacks:
             live.add(stack.frame.kept, stack.frame.sort_running)
             live.add(stack.shared_kept, stack.frame.sort_input)
+            live.add(stack.passed_last, stack.frame.sort_input, -1)
             for kind in stack.kinds:
                 live.include(self.kept(kind), kind.count)
         return live

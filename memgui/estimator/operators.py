@@ -290,10 +290,15 @@ def index(t: Tape, x: Tensor, at: Tensor, name: str, dims: Dims) -> Tensor:
 
 
 def cat(t: Tape, parts: tuple[Tensor, ...], name: str, dims: Dims) -> Tensor:
-    """``torch.cat`` on the last dimension: a copy by heads; each gradient is a view of the whole."""
-    out = t.tensor(name, dims, parts[0].width, any(part.grad for part in parts))
+    """``torch.cat`` on the last dimension: a copy by heads, in the widest format of its parts.
+
+    Each gradient is a view of the whole, but that of a part in a narrower format.
+    """
+    width = max([part.width for part in parts])
+    out = t.tensor(name, dims, width, any(part.grad for part in parts))
     out.layout = BY_HEAD
-    return t.record("cat", parts, out, (), tuple((part, ALIAS) for part in parts if part.grad))
+    back = tuple([(part, ALIAS if part.width == width else NEW) for part in parts if part.grad])
+    return t.record("cat", parts, out, (), back)
 
 
 def split(t: Tape, x: Tensor, names: tuple[str, ...], dims: tuple[Dims, ...]) -> tuple[Tensor, ...]:

@@ -17,7 +17,7 @@ import msgspec
 from memgui.estimator.block import Block, Sparing
 from memgui.estimator.coverage import require_covered
 from memgui.estimator.dimensions import model_values
-from memgui.estimator.events import gradient_of, group
+from memgui.estimator.events import NONE, gradient_of, group
 from memgui.estimator.layer_runs import checkpointed, thawing
 from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.modules import layers
@@ -57,6 +57,8 @@ class Kind:
         self.count = 0
         self.shared = group([tensor for block in blocks for tensor in block.tape.handed_out])
         """what a layer of this kind hands to those that follow"""
+        self.passed = group([tensor for block in blocks for tensor in block.tape.passed])
+        """what it hands to the next layer alone, whose checkpoint keeps it"""
 
         out = blocks[-1].tape.out
         assert out is not None
@@ -147,13 +149,18 @@ class Stack:
         staying = {out.root, leaf, *kept, *tape.outside, *tape.results}
         self.locals = group([one for one in held if one not in staying])
         """what dies when the stack has returned"""
+        last = self.runs[-1][0]
+        self.passed_last = last.passed if last.recomputed else NONE
+        """what the last layer passes on, and nobody keeps"""
+        first = self.runs[0][0]
+        self.passed_forward = NONE if first.recomputed else first.passed
+        """what a layer is given, which its code refers to until the next one has its own"""
         self.holds_input_outside = out.root in tape.outside
         """whether the first layer's input is referred to until the loss is there"""
         self.results = group([one for one in tape.results if one not in kept])
         """what the model returns and autograd does not keep anyway"""
         self.leaf = group((leaf,) if leaf is not None else ())
         """what was made to require a gradient: the graph refers to it until the loss dies"""
-        first = self.runs[0][0]
         stays = not offloads if first.recomputed else first.blocks[0].carried
         self.leaf_is_input = leaf is out.root and stays
         """whether it is the layers' input, which these keep as long as they need it"""

@@ -90,6 +90,7 @@ class Tape:
         "outside",
         "parameters",
         "part",
+        "passed",
         "passing",
         "pinned",
         "pool",
@@ -137,6 +138,7 @@ class Tape:
         self.pinned: tuple[Tensor, ...] = ()
         self.outside: tuple[Tensor, ...] = ()
         self.referred: tuple[Tensor, ...] = ()
+        self.passed: tuple[Tensor, ...] = ()
         self.passing = False
         self.forgets = 0
         self.leaf: Tensor | None = None
@@ -304,6 +306,11 @@ class Tape:
         """``tensors`` are handed to the blocks that follow (and so kept by checkpoints)."""
         self.hold(*tensors)
         self.handed_out += tuple([tensor.root for tensor in tensors])
+
+    def pass_on(self, tensor: Tensor) -> None:
+        """``tensor`` is given to the next layer (and so kept by its checkpoint), be it used there or not."""
+        self.hold(tensor)
+        self.passed += (tensor.root,)
 
     def return_(self, tensor: Tensor) -> None:
         """``tensor`` is handed out, and part of what the model returns."""

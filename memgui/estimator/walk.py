@@ -117,6 +117,7 @@ class Walk(Inside):
                 live.include(embedded, -1)
             # The stack returns: what it alone referred to dies.
             live.add(stack.locals, sort, -1)
+            live.add(stack.passed_last, stack.frame.sort_input, -1)
         live.add(tail.input, tail.sort_running)
         live.include(self.beside_tail())
         yield Point("loss", live, _run_forward(tail))
@@ -133,12 +134,16 @@ class Walk(Inside):
         return NOTHING
 
     def _input_held(self, stack: Stack) -> Stock:
-        """The first layer's input where only the model's code refers to it while further layers run."""
+        """The first layer's input where only the model's code refers to it while further layers run.
+
+        With it what each layer passes on to the next one.
+        """
         first = stack.runs[0][0]
         held = Stock()
         stays = first.blocks[0].carried if not first.recomputed else not self.offloads
         if stack.holds_input and not stays:
             held.add(stack.frame.output, stack.frame.sort_passing)
+        held.add(stack.passed_forward, stack.frame.sort_passing)
         return held
 
     def ahead(self, kind: Kind) -> Layer:
@@ -203,6 +208,7 @@ class Walk(Inside):
                 live = row.after()
             frame = stack.frame
             live.add(stack.shared_kept, frame.sort_input, -1)
+            live.add(stack.passed_last, frame.sort_input)
             for kind, made in stack.made_again.items():
                 if kind not in again:
                     live.add(made, frame.sort_input)

@@ -13,6 +13,9 @@ from memgui.estimator.modules.reach import Reach
 from memgui.estimator.modules.rotary import rotate
 from memgui.estimator.tape import AMBIENT, BY_TOKEN, Dims, Tape, Tensor
 
+PASSED_ON = ("glm_moe_dsa",)
+"""Models whose layers give the next one what they have chosen, should it choose nothing itself."""
+
 FP32 = 4
 INT32 = 4
 INT64 = 8
@@ -23,7 +26,10 @@ def chosen_mask(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) ->
     o = c.options
     if reach.indexer:
         chosen = _indices(t, c, x, narrow, reach)
-        t.hold(chosen)
+        if c.model.model_type in PASSED_ON:
+            t.pass_on(chosen)
+        else:
+            t.hold(chosen)
     else:  # those of an earlier layer
         chosen = t.tensor("chosen tokens", ("b", c.queries, "it"), INT32, origin=AMBIENT)
     pairs: Dims = ("b", c.queries, c.keys)
@@ -42,11 +48,11 @@ def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Te
     """``topk`` of ``sum over heads of weight * relu(q @ k)``, as int32."""
     x, narrow = _without_gradient(t, x), _without_gradient(t, narrow)
     heads: Dims = (*c.rows, "ih", "id")
-    q = _linear(t, c, narrow, "indexer.wq_b", ("ih", "id"), ("lq",), heads)
+    q = whole = _linear(t, c, narrow, "indexer.wq_b", ("ih", "id"), ("lq",), heads)
     key = _linear(t, c, x, "indexer.wk", ("id",), ("h",), (*c.rows, "id"))
     w, bias = (t.parameter(f"indexer.k_norm.{name}", ("id",), c.options.width, False) for name in _NORM)
     key = op.layer_norm(t, key, w, bias, (*c.rows, 1))
-    key = t.view(key, "index key", (*c.rows, 1, "id"))
+    key = normed = t.view(key, "index key", (*c.rows, 1, "id"))
     turned, key_turned = rotate(
         t, c, reach, *(t.view(one, one.name, (*one.dims[:-1], "p")) for one in (q, key))
     )
@@ -56,25 +62,39 @@ def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Te
     if c.options.cache:
         key = cached(t, c, key, reach)
     q32, key32 = op.cast(t, q, FP32), op.cast(t, key, FP32)
-    scores = t.tensor("index scores", (*c.rows, "ih", c.keys), FP32)
-    t.run("bmm", (q32, key32), (scores,), (), ())
+    width = t.autocast or FP32
+    scores = t.tensor("index scores", (*c.rows, "ih", c.keys), width)
+    factors = op.cast(t, q32, width), op.cast(t, key32, width)
+    t.run("bmm", (factors[0], _for_every_query(t, c, factors[1])), (scores,), (), ())
+    t.use(q32, key32, *factors)
     scores = op.scale(t, scores)
     positive = op.pointwise(t, "relu", scores, "index scores", saves="output")
     t.use(scores)
     weights = _linear(t, c, x, "indexer.weights_proj", ("ih",), ("h",), (*c.rows, "ih"))
-    total = t.tensor("index scores", ("b", c.queries, c.keys), FP32)
-    t.run("bmm", (op.cast(t, weights, FP32), positive), (total,), (), ())
+    total = t.tensor("index scores", ("b", c.queries, c.keys), width)
+    weights = op.scale(t, op.cast(t, weights, FP32))
+    t.run("bmm", (op.cast(t, weights, width), positive), (total,), (), ())
+    t.use(weights)
     given = c.masks.get(reach.name)
-    masked = t.tensor("index scores", total.dims, FP32)
+    masked = t.tensor("index scores", total.dims, width)
     t.run("masked_fill", (total, *((given,) if given is not None else ())), (masked,), (), ())
     t.use(positive)
     found: Dims = ("b", c.queries, "it")
-    values, at = t.tensor("highest scores", found, FP32), t.tensor("chosen tokens", found, INT64)
+    values, at = t.tensor("highest scores", found, width), t.tensor("chosen tokens", found, INT64)
     t.run("topk", (masked,), (values, at), (), ())
     chosen = t.tensor("chosen tokens", found, INT32)
     t.run("_to_copy", (at,), (chosen,), (), ())
-    t.use(q, key)
+    t.use(q, key, whole, normed, turned, key_turned)
     return chosen
+
+
+def _for_every_query(t: Tape, c: Context, key: Tensor) -> Tensor:
+    """``torch.matmul`` spreads keys over the queries; of several sequences that is a copy."""
+    if c.options.one_sequence or c.queries == 1:
+        return key
+    wide = t.tensor("index key", (*c.rows, "id", c.keys), key.width)
+    t.run("clone", (key,), (wide,), (), ())
+    return wide
 
 
 _NORM = ("weight", "bias")
@@ -88,4 +108,7 @@ def _without_gradient(t: Tape, x: Tensor) -> Tensor:
 
 def _linear(t: Tape, c: Context, x: Tensor, name: str, out: Dims, wide: Dims, dims: Dims) -> Tensor:
     w = t.parameter(f"{name}.weight", (*out, *wide), c.options.width, False)
-    return op.linear(t, x, w, None, name, dims)
+    y = op.linear(t, x, w, None, name, dims)
+    if w.copy is not None and c.options.base_trained:  # autocast keeps copies of weights that want a gradient
+        t.cast_cache.append(w.copy)
+    return y

@@ -38,7 +38,7 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "dv"), bias=m.attention_output_bias, cut="row"
     )
-    t.use(q, packed, latent, key, queries, keys, values, x)
+    t.use(q, packed, latent, key, turned, queries, keys, values, x, *((narrow,) if reach.indexed else ()))
     return op.dropout(t, y, o.hidden_dropout)
 
 
