@@ -96,6 +96,8 @@ class Program(QObject):
             if self._recovery.session is None:
                 self.document.undo_stack.clear()  # else what was open last time is one step back
         self.autosave = Autosave(self.document, self._keep, lambda: self.context.jobs, parent=self)
+        if content is not None:
+            self.autosave.look_again()  # it is kept before anything is edited
         self.document.settle()
         self.window = MainWindow(self.document, self.selection, self.view, paths.window)
         self.window.painted.connect(self.furnish)

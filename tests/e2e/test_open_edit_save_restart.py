@@ -59,6 +59,13 @@ def test_a_first_start_shows_a_real_model_on_a_real_gpu(
         assert "notices" not in inside(program).__dict__  # nothing to say
 
 
+def test_what_was_asked_for_is_kept_before_it_is_edited(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths, config: Path
+) -> None:
+    with started(qapp, qtbot, paths, opened(str(config), Catalog())):
+        qtbot.waitUntil(lambda: any(paths.sessions.glob("*.json")), timeout=10_000)
+
+
 def test_the_whole_way(qapp: QApplication, qtbot: QtBot, paths: AppPaths, config: Path) -> None:
     with started(qapp, qtbot, paths) as program:
         window, document = program.window, program.context.document
