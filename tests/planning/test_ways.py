@@ -10,7 +10,7 @@ import pytest
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
 from memgui.planning.ask import Asker, surely_fits
-from memgui.planning.changes import Change, apply
+from memgui.planning.changes import Change, apply, change
 from memgui.planning.devices import of_a_sort
 from memgui.planning.solve import solve
 from memgui.planning.ways import Disturbance, Way, Ways, cost_of, rules, title_of, ways_to_fit
@@ -242,3 +242,15 @@ def test_what_fits_is_not_sent_to_other_hardware() -> None:
         for way in found.singles
         for one in way.changes
     )
+
+
+@pytest.mark.parametrize("path", ["training.implementation", "training.optimizer", "training.precision"])
+def test_no_cost_is_a_field_explained(path: str) -> None:
+    """What a change costs is said in plain words, not by what its field means."""
+    after = estimate(FIRST)
+    for choice in BY_PATH[path].choices:
+        if choice.value in (get(FIRST, path), "transformers_2022"):
+            continue
+        said = cost_of(change(FIRST, path, choice.value), after).sentences
+        assert said, choice.value
+        assert all(one.template != "{help}" for one in said), choice.value

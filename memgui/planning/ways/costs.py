@@ -78,9 +78,14 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("inference.attention", "sdpa"): _KERNELS,
     ("inference.attention", "flash_attention_2"): Cost(Disturbance.NONE, (PACKAGE, ROUNDING), 1),
     ("training.implementation", "fused"): Cost(Disturbance.NONE, (PACKAGE, ROUNDING), 1),
-    ("training.implementation", "megatron"): Cost(
-        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The training code is written anew.")),)
-    ),
+    ("training.implementation", "unsloth"): Cost(Disturbance.NONE, (PACKAGE, ROUNDING), 2),
+    **{
+        ("training.implementation", name): Cost(
+            Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The training code is written anew.")),)
+        )
+        for name in ("megatron", "torchtitan", "torchtune", "litgpt")
+    },
+    ("training.optimizer_in_backward", True): Cost(Disturbance.NONE, (_AS_IT_GOES,), 2),
     ("training.optimizer_implementation", "forloop"): Cost(
         Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "The optimizer step takes longer.")), SAME)
     ),
