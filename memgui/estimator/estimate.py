@@ -132,7 +132,7 @@ def run_of(scenario: Scenario, *, whole: bool = True) -> Run:
 
 def _require_saved_modules(scenario: Scenario, program: Program) -> None:
     """Raise :class:`NotCovered` where a module that shall be trained whole is none that is known to be."""
-    made = {parameter.name for block, _ in program.blocks() for parameter in block.tape.parameters}
+    made = {parameter.name for weights, _ in program.weights() for parameter in weights}
     called = program.context.names
     for name in scenario.training.lora.modules_to_save:
         name_here = {"embed_tokens": called["embedding"], called["head"]: "lm_head"}.get(name, name)

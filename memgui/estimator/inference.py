@@ -307,8 +307,8 @@ def _largest_matrix(program: Program, weight_format: str) -> int:
     parts = SCHEMES[weight_format].parts
     found = (
         matrix(parameter)
-        for block, _ in program.blocks()
-        for parameter in block.tape.parameters
+        for weights, _ in program.weights()
+        for parameter in weights
         if parameter.part in parts
     )
     return max((2 * one.rows * one.columns for one in found if one is not None), default=0)

@@ -159,6 +159,9 @@ class Ledger:
             for tensor in block.tape.cached:
                 if tensor not in block.saved:
                     yield self._entry("cache", tensor, block.tape.key, count)
+        for weights, count in self._program.beside:
+            for parameter in weights:
+                yield self._entry("parameter", parameter, parameter.block, count)
 
     def _entry(self, kind: str, tensor: Tensor, block: str, count: int) -> Entry:
         size = self._bytes((tensor,))

@@ -214,7 +214,7 @@ def _layers(program: Program) -> Groups:
 
 
 def _beside(program: Program) -> Groups:
-    return ((block.tape.parameters, count) for block, count in program.beside)
+    return iter(program.beside)
 
 
 def _by_name(program: Program, wanted: set[int]) -> Iterator[Parameter]:

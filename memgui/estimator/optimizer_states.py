@@ -183,8 +183,8 @@ def trained_weights(program: Program, master: int, layout: Layout) -> tuple[tupl
     """
     found: list[tuple[Weight, int]] = []
     shapes: dict[tuple[object, ...], tuple[int, ...]] = {}
-    for block, count in program.blocks():
-        for parameter in block.tape.parameters:
+    for weights, count in program.weights():
+        for parameter in weights:
             if parameter.grad:
                 width = gradient = master or parameter.width
                 if layout.shares_states:

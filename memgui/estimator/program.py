@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import chain, groupby
+from math import prod
 from operator import attrgetter
 
 import msgspec
@@ -28,7 +29,7 @@ from memgui.estimator.modules.ranks import sent
 from memgui.estimator.options import OLD, Options
 from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.split import on_rank, within
-from memgui.estimator.tape import AMBIENT, Parameter, Sizes, Tape, Tensor
+from memgui.estimator.tape import AMBIENT, PARAMETER, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
 from memgui.spec.variants import changes
 from memgui.spec.weights import TOWERS, weights
@@ -209,7 +210,7 @@ class Program:
         with context.trained(not options.by_layer):
             self.tail = self._block("tail", tail, context, out)
         self.beside = tuple(self._weights_beside())
-        """blocks of weights that no operator uses, with how often each occurs"""
+        """weights that no operator uses, those that come together with how often they do"""
         self.inputs = tuple(context.inputs)
         """what a batch brings to the device"""
         self.pinning = tuple((block, count) for block, count in self.blocks() if block.tape.pinned)
@@ -269,19 +270,22 @@ class Program:
             self.letters |= dict.fromkeys(keys, letters)
         self.values = values
 
-    def _weights_beside(self) -> Iterator[tuple[Block, int]]:
+    def _weights_beside(self) -> Iterator[tuple[list[Parameter], int]]:
         """Towers, which are not trained, and what only some layers have.
 
         Those in a row of which there are equally many are taken to be one layer of a tower.
         """
-        o = self.options
+        o, sizes = self.options, self.sizes
+        width, trained = o.width, o.base_trained and not o.by_layer
         known = [one for one in map(weights, self.model.other_weights) if one is not None]
         for number, layer in groupby(known, key=attrgetter("number")):
-            tape = Tape("beside", self.sizes)
+            found: list[Parameter] = []
             for one in layer:
-                trained = o.base_trained and not o.by_layer and one.part not in TOWERS
-                tape.parameter(one.name, one.shape, o.width, trainable=trained, part=one.part)
-            yield Block(tape), number
+                part, elements = one.part, prod(one.shape)
+                grad = trained and part not in TOWERS
+                fixed = one.name, one.shape, width, elements * width, 0, grad, PARAMETER, "beside", part
+                found.append(Parameter(*fixed, sizes=sizes, elements=elements))
+            yield found, number
 
     def _layers(self, stack: Stack, plan: StackPlan) -> Tensor:
         """Compile each kind once; a layer whose input differs (no gradient, another width) is another kind.
@@ -377,6 +381,11 @@ class Program:
             yield stack.frame, 1
         yield from counts.items()
         yield self.tail, 1
+
+    def weights(self) -> Iterator[tuple[list[Parameter], int]]:
+        """The weights of every block, and those beside, with how often each of them occurs."""
+        for block, count in self.blocks():
+            yield block.tape.parameters, count
         yield from self.beside
 
 

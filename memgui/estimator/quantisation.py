@@ -164,10 +164,15 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
         return tuple(_from_file(program, scheme.table, share))
     base = number_format(scheme.base).bytes_for(1) if scheme.base else 0  # 0: as the program has them
     found: list[tuple[Parameter | State, int]] = []
-    for block, layers, times in places(program):
-        if not layers and not (share.tail if block is program.tail else share.stem):
+    together: list[tuple[list[Parameter], tuple[int, ...], int, bool]] = [
+        (block.tape.parameters, layers, times, share.tail if block is program.tail else share.stem)
+        for block, layers, times in places(program)
+    ]
+    together += [(weights, (), times, share.stem) for weights, times in program.beside]
+    for weights, layers, times, outside in together:
+        if not layers and not outside:
             continue
-        for parameter in block.tape.parameters:
+        for parameter in weights:
             place = Place(program.model, tuple(layer for layer in layers if share.has(parameter, layer)))
             if layers and not place.layers:
                 continue
@@ -197,8 +202,8 @@ def _from_file(
     """The bytes of a file, each beside a weight of its part; tensor parallel ranks share matrices."""
     of_part: dict[str, Parameter] = {}
     cut: set[str] = set()
-    for block, _ in program.blocks():
-        for parameter in block.tape.parameters:
+    for weights, _ in program.weights():
+        for parameter in weights:
             of_part.setdefault(parameter.part, parameter)
             if parameter.cut:
                 cut.add(parameter.part)

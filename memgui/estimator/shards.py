@@ -124,11 +124,9 @@ def gathered_window(program: Program, layout: Layout) -> Listed:
     if layout.library != "deepspeed" or layout.sharding != "zero3":
         return ()
     layers = [sum(one.elements for one in kind.parameters) for kind in program.kinds]
-    whole = sum(
-        parameter.elements * count for block, count in program.blocks() for parameter in block.tape.parameters
-    )
+    whole = sum(one.elements * count for weights, count in program.weights() for one in weights)
     window = min(whole, REUSED // 2 + max(layers, default=0) + layout.bucket * 9 // 10)
-    parameters = [parameter for block, _ in program.blocks() for parameter in block.tape.parameters]
+    parameters = (parameter for weights, _ in program.weights() for parameter in weights)
     largest = max(parameters, key=lambda parameter: parameter.elements)
     return ((state_of("weights, gathered", largest, largest.width, (window,), window), 1),)
 

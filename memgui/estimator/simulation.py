@@ -63,8 +63,7 @@ class _Simulation:
         self.replay = Replay(self.allocator, run.numbers, _streams(run, self.allocator))
         self.workspace = cublas_workspace(capability, training=False)
         self.workspaces = 0
-        beside = run.program.beside
-        weights = [(one, count) for block, count in beside for one in block.tape.parameters if one.grad]
+        weights = [(one, count) for some, count in run.program.beside for one in some if one.grad]
         self.beside = [(gradient_of(weight), count) for weight, count in weights]
         """gradients of weights whose operators are not written"""
         self._passes: dict[tuple[bool, bool], _Pass] = {}

@@ -318,9 +318,7 @@ class TrainingRun(Run):
         walk = self.walk(accumulate=accumulate)
         heights = self.heights(walk)
         busiest = max(heights.highest(point)[0] for point in (*walk.forward(), *walk.backward()))
-        whole = sum(
-            one.coefficient * count for block, count in self.program.blocks() for one in block.tape.parameters
-        )
+        whole = sum(one.coefficient * count for weights, count in self.program.weights() for one in weights)
         base = self.busy(self.base(states=True, gradients=accumulate), back=False, further=self.accumulates)
         there = base.bytes + busiest + whole
         return max(0, there - found.base.bytes - found.amount.bytes)

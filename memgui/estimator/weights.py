@@ -28,8 +28,8 @@ def counted(program: Program) -> Counted:
     found: dict[tuple[object, ...], tuple[Parameter, int]] = {}
     resting = 0
     model = program.model
-    for block, count in program.blocks():
-        for one in block.tape.parameters:
+    for weights, count in program.weights():
+        for one in weights:
             cut = one.cut
             form = one.role == "convolution", one.name.endswith("bias"), one.inputs
             kind = one.dims, one.sizes, one.width, one.grad, one.part, cut, form

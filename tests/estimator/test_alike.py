@@ -8,6 +8,7 @@ import pytest
 
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
+from memgui.estimator.modules import attention
 from memgui.estimator.op import Pattern, Stretch
 from memgui.estimator.program import Program
 from memgui.estimator.result import Estimate, Node
@@ -22,6 +23,7 @@ SETTINGS = [
     {"training.activation_checkpointing": "full"},
     {"training.activation_checkpointing": "selective_op"},
     {"training.gradient_accumulation_steps": 4},
+    {"training.use_cache": True},
     {"task": "inference"},
 ]
 
@@ -57,6 +59,7 @@ def test_answers_do_not_depend_on_what_is_written_once(
     _forget()
     with monkeypatch.context() as patch:
         patch.setattr(Pattern, "usable", False)
+        patch.setattr(attention, "_common", lambda c: False)
         assert _answer(estimate(scenario)) == found
     _forget()
 

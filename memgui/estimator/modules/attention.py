@@ -169,12 +169,14 @@ def _borrowed(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
 
 
 def _common(c: Context) -> bool:
-    """Whether the model has many kinds of layers with attention that is the same but for its mask."""
+    """Whether many kinds of layers have attention in common, and it is queries, keys and values alone."""
     m, o = c.model, c.options
-    plain = m.rotary_style == "half" and not (m.fused_qkv or m.clip_qkv or m.rotary_in_layer)
-    plain = plain and not (m.query_temperature or m.inner_norms or m.heads_in_order or m.joined_branches)
-    gated = m.attention_output_gate or m.attention_gate != "none"
-    return bool(m.altup_num_inputs) and plain and not gated and m.qk_norm in ("none", "head") and o.training
+    if not m.altup_num_inputs or not o.training:
+        return False
+    plain = m.rotary_style == "half" and m.qk_norm in ("none", "head") and m.attention_gate == "none"
+    more = m.fused_qkv or m.clip_qkv or m.attention_output_gate or m.heads_in_order or m.inner_norms
+    more = more or m.rotary_in_layer or m.query_temperature or c.prefix is not None or c.names_given
+    return plain and not (more or o.cache or o.hidden_dropout)
 
 
 def _plain(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:

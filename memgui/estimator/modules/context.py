@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -104,15 +103,21 @@ class Context:
         if self.names_given:
             self.named.append(x)
 
+    def _copy(self) -> Context:
+        other = object.__new__(Context)
+        for name in Context.__slots__:
+            setattr(other, name, getattr(self, name))
+        return other
+
     def frozen(self) -> Context:
         """The same where nothing is trained; what all layers share is shared."""
-        other = copy.copy(self)
+        other = self._copy()
         other.options = self.options._replace(trained="none", lora=None)
         return other
 
     def varied(self, mixer: str) -> Context:
         """The same for layers with ``mixer``, whose sizes are their own."""
-        other = copy.copy(self)
+        other = self._copy()
         other.model, other.sizes = self.variants[mixer]
         return other
 

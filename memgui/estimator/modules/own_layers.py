@@ -35,13 +35,16 @@ def _of_streams(model: ModelSpec) -> Runs:
     """Gemma 3n's layers, each one block."""
     count = model.num_hidden_layers
     each = zip(cycle(model.layer_types), cycle(model.mlp_layer_types or ("dense",)), strict=False)
-    found = []
-    for (mixer, feed), run in groupby(islice(each, count)):
-        few = feed == "dense_few"
-        key = f"{mixer}.few" if few else mixer
-        label = (MIXERS[mixer] if not few else FEED_FORWARDS[feed])[0]
-        found.append((LayerPlan(key, label, ((key, gemma3n.layer(mixer, few)),)), len(list(run))))
-    return found
+    runs = [(kind, len(list(run))) for kind, run in groupby(islice(each, count))]
+    made = {kind: _of_kind(*kind) for kind in dict.fromkeys([kind for kind, _ in runs])}
+    return [(made[kind], many) for kind, many in runs]
+
+
+def _of_kind(mixer: str, feed: str) -> LayerPlan:
+    few = feed == "dense_few"
+    key = f"{mixer}.few" if few else mixer
+    label = (MIXERS[mixer] if not few else FEED_FORWARDS[feed])[0]
+    return LayerPlan(key, label, ((key, gemma3n.layer(mixer, few)),))
 
 
 def _with_own(model: ModelSpec, sizes: Mapping[str, Mapping[str, Any]], layer: LayerPlan) -> LayerPlan:
