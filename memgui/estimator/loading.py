@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from msgspec import structs
+
 from memgui.estimator.account import Account, account
 from memgui.estimator.allocator import Allocator, Block, filled
 from memgui.estimator.options import ADAPTERS, BITSANDBYTES, UPCAST
 from memgui.estimator.overhead import OWN_SEGMENT, SMALL
-from memgui.estimator.program import Program
+from memgui.estimator.program import Program, compiled
 from memgui.estimator.state import State
 from memgui.estimator.tape import Parameter
 from memgui.spec.formats import WeightScheme
@@ -25,6 +27,9 @@ from memgui.spec.scenario import Training
 
 FEW = 4 << 30
 """Bytes of a model up to which weights of 1 to 10 MiB are most of it."""
+
+DEEP = 256
+"""Layers of a model up to which each is played; no published one has more."""
 
 _FULL = {"fp32": 4}
 """Bytes per number of the formats in which a model is read, where they are not two."""
@@ -62,7 +67,24 @@ def loaded_excess(held: Account, program: Program, scheme: WeightScheme | None, 
     shared = held.weight_bytes < FEW and any(SMALL < w.coefficient < OWN_SEGMENT for w, _ in held.weights)
     if not (base.packed or shared):
         return held.weight_excess
-    return _played(program, scheme, base) if base.adapted else _filled(program)
+    if not base.adapted:
+        return _filled(program)
+    return _played(program, scheme, base) if _layers_of(program) <= DEEP else _deep(program, scheme, base)
+
+
+def _deep(program: Program, scheme: WeightScheme | None, base: Base) -> int:
+    """The same of a model so deep that playing takes time: as many layers are played as tell what one adds."""
+    few, many = (
+        _played(
+            compiled(structs.replace(program.model, num_hidden_layers=layers), program.options), scheme, base
+        )
+        for layers in (DEEP // 2, DEEP)
+    )
+    return many + (many - few) * (_layers_of(program) - DEEP) // (DEEP // 2)
+
+
+def _layers_of(program: Program) -> int:
+    return program.model.num_hidden_layers
 
 
 @lru_cache(maxsize=64)

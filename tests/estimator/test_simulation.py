@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import pytest
@@ -9,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgui.catalog import Catalog
-from memgui.estimator import estimate, ledger
+from memgui.estimator import estimate, ledger, loading
 from memgui.estimator.allocator import Allocator, filled
+from memgui.estimator.estimate import run_of
+from memgui.estimator.loading import base_of, loaded_excess
 from memgui.estimator.overhead import cublas_workspace
+from memgui.estimator.quantisation import base_scheme
 from memgui.estimator.settled import settled, simulation
 from memgui.estimator.simulation import Simulated
 from memgui.spec import Scenario, replace
@@ -285,3 +289,23 @@ def test_a_copy_goes_on_as_the_allocator_would(
     there = first.allocated, first.reserved
     assert go_on(second, after) == go_on(first, after)
     assert there <= (first.allocated, first.reserved)
+
+
+def test_a_packed_base_of_any_depth_is_there_at_once() -> None:
+    """Beyond the deepest models layers are not played one by one: solving for layers took minutes."""
+    settings = {
+        "training.method": "lora",
+        "training.base_format": "nf4",
+        "training.sequence_length": 512,
+        "model.num_hidden_layers": 300,
+    }
+    asked = scenario("Qwen2.5-0.5B", "H100 SXM5 80GB", settings)
+    run = run_of(asked)
+    base, scheme = base_of(asked.training), base_scheme(asked)
+    found = loaded_excess(run.account, run.program, scheme, base)
+    one_by_one = loading._played(run.program, scheme, base)
+    assert found == pytest.approx(one_by_one, abs=run.account.weight_bytes / 5000)
+    deep = run_of(replace(asked, "model.num_hidden_layers", 20_000))
+    began = time.process_time()
+    assert loaded_excess(deep.account, deep.program, scheme, base) > found
+    assert time.process_time() - began < 0.5
