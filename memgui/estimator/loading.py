@@ -73,7 +73,7 @@ def loaded_excess(held: Account, program: Program, scheme: WeightScheme | None, 
 
 
 def _deep(program: Program, scheme: WeightScheme | None, base: Base) -> int:
-    """The same of a model so deep that playing takes time: as many layers are played as tell what one adds."""
+    """The same of a very deep model: as many layers are played as tell what one adds."""
     few, many = (
         _played(
             compiled(structs.replace(program.model, num_hidden_layers=layers), program.options), scheme, base
