@@ -127,10 +127,10 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     if m.final_norm:
         x = norm(t, c, x, "norm")
     t.part = t.module = "lm_head"
-    before = x
+    before = [x]
     if m.head_input_scaling:
         x = op.scale(t, x)
-        t.hold(x)
+        before.append(x)
     if m.residual_in_fp32:
         x = op.cast(t, x, o.width)
     if m.embedding_size:
@@ -142,7 +142,7 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         x = _transformed(t, c, x, tokens)
     if m.head == "sequence":
         y = last_token_classes(t, c, x)
-        t.use(before)
+        t.use(*before)
         return y
     called = c.names["head"]
     rows = "V" if o.split.vocabulary == 1 else "Vt"
@@ -164,7 +164,7 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         t.part = t.module = "loss"
         labels, padded = _shifted(t, c)
         y = linear_cross_entropy(t, c, x, w, labels)
-        t.use(before, padded)
+        t.use(*before, padded)
         return y
     logits = op.linear(t, x, w, shift, "logits", ("b", tokens, rows), "mm" if shift is None else "addmm")
     if adapted(c, called):
@@ -179,11 +179,11 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         logits = op.cast(t, logits, FP32)
     if not o.training:
         full = op.cast(t, logits, FP32) if logits.width != FP32 else op.clone(t, logits)
-        t.use(before, logits)
+        t.use(*before, logits)
         return full
     t.part = t.module = "loss"
     y = _loss(t, c, logits)
-    t.use(before)
+    t.use(*before)
     t.hold(logits)
     return y
 

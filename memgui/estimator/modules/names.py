@@ -101,9 +101,14 @@ T5 = {
 BART = {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"}
 LFM2 = {**LLAMA, "attention.o": "out_proj", "mlp.gate": "w1", "mlp.up": "w3", "mlp.down": "w2"}
 
+GRANITE_MOE = {**LLAMA, "mlp.gate_up": "input_linear", "mlp.down": "output_linear"}
+GPT_J = {**LLAMA, "embedding": "wte", "attention.o": "out_proj", "mlp.up": "fc_in", "mlp.down": "fc_out"}
+
 NAMES: dict[str, dict[str, str]] = {
     "gpt2": GPT2,
     "gpt_bigcode": GPT2,
+    "openai-gpt": GPT2,
+    "codegen": GPT_J,
     "gpt_neo": {
         **LLAMA,
         "embedding": "wte",
@@ -111,15 +116,22 @@ NAMES: dict[str, dict[str, str]] = {
         "mlp.up": "c_fc",
         "mlp.down": "c_proj",
     },
-    "gptj": {**LLAMA, "embedding": "wte", "attention.o": "out_proj", "mlp.up": "fc_in", "mlp.down": "fc_out"},
+    "gptj": GPT_J,
     "gpt_neox": {**FOUR_H, "embedding": "embed_in", "embedding.dropout": "model", "head": "embed_out"},
     "bloom": FOUR_H,
-    "granitemoehybrid": {**LLAMA, "mlp.gate_up": "input_linear", "mlp.down": "output_linear"},
+    "persimmon": {**FOUR_H, "embedding": "embed_tokens"},
+    **dict.fromkeys(("granitemoehybrid", "granitemoeshared", "granitemoe_swa"), GRANITE_MOE),
     "falcon": FOUR_H,
     "bart": BART,
-    "bert": BERT,
-    "xlm-roberta": BERT,
-    "camembert": BERT,
+    **dict.fromkeys(
+        (
+            *("bert", "roberta", "xlm-roberta", "camembert", "roformer", "rembert", "ernie", "megatron-bert"),
+            *("data2vec-text", "xlm-roberta-xl", "roberta-prelayernorm", "esm", "ibert"),
+        ),
+        BERT,
+    ),
+    "mpnet": {**BERT, "attention.q": "q", "attention.k": "k", "attention.v": "v", "attention.o": "o"},
+    "nomic_bert": {**LLAMA, "head.transform": "dense", "pooler": "dense"},
     "deberta-v2": {
         **BERT,
         "attention.q": "query_proj",
@@ -147,6 +159,7 @@ NAMES: dict[str, dict[str, str]] = {
         "attention.o": "out_lin",
         "mlp.up": "lin1",
         "mlp.down": "lin2",
+        "head.transform": "vocab_transform",
     },
     "modernbert": {
         **LLAMA,
@@ -176,16 +189,17 @@ NAMES: dict[str, dict[str, str]] = {
     "mt5": T5,
     "umt5": T5,
     "longt5": T5,
-    "vit": BART,
-    "whisper": BART,
-    "roberta": BERT,
+    "vit": {**LLAMA, "mlp.up": "fc1", "mlp.down": "fc2"},
+    "whisper": {**BART, "head": "proj_out"},
     "mobilebert": {**BERT, "embedding.projection": "embedding_transformation"},
     "lfm2": LFM2,
     "lfm2_moe": LFM2,
     "mpt": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "dbrx": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "xglm": BART,
-    "opt": {**LLAMA, "attention.o": "out_proj", "mlp.up": "fc1", "mlp.down": "fc2"},
+    "opt": BART,
+    "biogpt": {**BART, "head": "output_projection"},
+    "nanochat": {**LLAMA, "mlp.up": "fc1", "mlp.down": "fc2"},
     "phi": {**LLAMA, "attention.o": "dense", "mlp.up": "fc1", "mlp.down": "fc2"},
     "starcoder2": {**LLAMA, "embedding.dropout": "model", "mlp.up": "c_fc", "mlp.down": "c_proj"},
 }

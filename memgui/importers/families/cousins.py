@@ -124,7 +124,13 @@ def blenderbot_small(c: Config) -> Fields:
     return {**bart(c), "position_offset": 0}
 
 
-@family("plbart", "mvp")
-def another_bart(c: Config) -> Fields:
+@family("plbart")
+def plbart(c: Config) -> Fields:
     """BART under another name."""
     return bart(c)
+
+
+@family("mvp")
+def mvp(c: Config) -> Fields:
+    """BART whose attention is its own."""
+    return {**bart(c), "sdpa": False}

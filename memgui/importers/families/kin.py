@@ -210,9 +210,13 @@ def gpt1(c: Config) -> Fields:
 def biogpt(c: Config) -> Fields:
     """OPT with a factor on its embeddings."""
     c = c.renamed("embedding_size", "hidden_size")
+    fields = opt(c.with_default("word_embed_proj_dim", c.count("hidden_size")))
     return {
-        **opt(c.with_default("word_embed_proj_dim", c.count("hidden_size"))),
+        **fields,
         **BIASES,
+        "dropouts": ("attention", "hidden", "embedding", "activation"),
+        "embedding_dropout": fields["hidden_dropout"],
+        "activation_dropout": c.ratio("activation_dropout"),
         "embedding_scaling": "number",
         "explicit_mask": True,
         "softmax_in_fp32": False,
