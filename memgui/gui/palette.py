@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
-from PySide6.QtGui import QBrush, QColor, QImage, QPalette, QPixmap
+from PySide6.QtGui import QBrush, QColor, QImage, QPalette, QPixmap, QTransform
 from PySide6.QtWidgets import QWidget
 
 DISPLAY_ORDER = (
@@ -274,11 +274,14 @@ def _hatch_tile(colour: int, pitch: int, ratio: float) -> QPixmap:
             shade = QColor.fromRgba(colour)
             shade.setAlphaF(min(1.0, max(0.0, 0.5 + ratio / 2 - distance)))
             tile.setPixelColor(x, y, shade)
-    picture = QPixmap.fromImage(tile)
-    picture.setDevicePixelRatio(ratio)
-    return picture
+    return QPixmap.fromImage(tile)
 
 
 def hatch_brush(colour: QColor, ratio: float, pitch: int = 5) -> QBrush:
-    """45° lines in ``colour``, ``pitch`` px apart, on nothing; ``ratio`` is the device pixel ratio."""
-    return QBrush(_hatch_tile(colour.rgba(), pitch, ratio))
+    """45° lines in ``colour``, ``pitch`` px apart, on nothing; ``ratio`` is the device pixel ratio.
+
+    The tile itself has none: behind a brush that has one, Qt's painter draws glyphs in the wrong places.
+    """
+    brush = QBrush(_hatch_tile(colour.rgba(), pitch, ratio))
+    brush.setTransform(QTransform.fromScale(1 / ratio, 1 / ratio))
+    return brush

@@ -1,11 +1,13 @@
 import itertools
 
 import pytest
-from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPalette
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from memgui.estimator.result import COMPONENTS
+from memgui.gui.metrics import Metrics
 from memgui.gui.palette import (
     DARK,
     DISPLAY_ORDER,
@@ -112,7 +114,27 @@ def test_qpalette_carries_the_roles() -> None:
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])
 def test_hatch_keeps_its_pitch_at_every_scale(qtbot: QtBot, ratio: float) -> None:
-    tile = hatch_brush(QColor("red"), ratio).texture()
+    brush = hatch_brush(QColor("red"), ratio)
+    tile = brush.texture()
     assert tile.width() == round(5 * ratio)
-    assert tile.devicePixelRatio() == ratio
     assert tile.toImage().pixelColor(0, tile.height() - 1).alpha() > 128
+    assert brush.transform().m11() == pytest.approx(1 / ratio)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])
+def test_figures_behind_a_hatch_stand_where_they_belong(qapp: QApplication, ratio: float) -> None:
+    metrics = Metrics(qapp.font())
+    pictures = []
+    for brush in (QBrush(), hatch_brush(QColor("red"), ratio)):
+        picture = QImage(round(120 * ratio), round(30 * ratio), QImage.Format.Format_RGB32)
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(Qt.GlobalColor.white)
+        painter = QPainter(picture)
+        painter.setBrush(brush)
+        painter.setPen(QColor("black"))
+        for _ in range(3):  # from the second time on a text is laid out and drawn as glyphs
+            painter.fillRect(0, 0, 120, 30, Qt.GlobalColor.white)
+            metrics.write(painter, QRectF(10, 5, 100, 20), "79.2 GiB")
+        painter.end()
+        pictures.append(picture)
+    assert pictures[0] == pictures[1]
