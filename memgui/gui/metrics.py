@@ -52,11 +52,13 @@ class Metrics:
         To lay a text out is most of what writing it costs: one that comes again, or comes again with other
         digits, is laid out once.
         """
+        if not text:
+            return
         laid = self._laid.get(text) or self._laid.get(text.translate(AS_ANY)) or self._lay(text)
         if laid is not None and isinstance(painter.device(), _SCREENS):
             rect: tuple[float, float, float, float] = room.getRect()  # type: ignore[assignment]
             x, y, wide, high = rect
-            spare, over = wide - laid.wide, high - laid.high
+            spare, over = wide - laid.width(text), high - laid.high
             if spare >= 0 and over >= 0:
                 laid.draw(painter, QPointF(x + spare * across, y + over / 2), text)
                 return
@@ -71,7 +73,7 @@ class Metrics:
                 self._met.clear()
             self._met.add(key)
             return None
-        if not text or "\n" in text or QGuiApplication.isRightToLeft() or _any_right_to_left(text):
+        if "\n" in text or QGuiApplication.isRightToLeft() or _any_right_to_left(text):
             return None
         if self._font.italic():  # not to the pixel
             return None
@@ -88,9 +90,7 @@ class Metrics:
     def _shared(self, text: str) -> str:
         """What stands for all texts with digits in the same places, where the font's digits are alike."""
         key = text.translate(AS_ANY)
-        if key == text:
-            return text
-        return self._figures().shared(text, key)
+        return text if key == text else self._figures().shared(text, key)
 
     def _figures(self) -> Digits:
         if self._digits is None:
@@ -106,17 +106,21 @@ class Metrics:
     def horizontalAdvance(self, text: str) -> float:
         """How wide a text is."""
         width = self._widths.get(text)
-        if width is None:
-            width = self._widths.get(text.translate(AS_ANY))
-        if width is None:
-            if len(self._widths) >= _MOST_WIDTHS:
-                self._widths.clear()
-            width = self._widths[self._shared(text)] = self._metrics.horizontalAdvance(text)
+        if width is not None:
+            return width
+        width = self._widths.get(text.translate(AS_ANY))
+        if width is not None and self._digits is not None:
+            return width + self._digits.over(text)
+        if len(self._widths) >= _MOST_WIDTHS:
+            self._widths.clear()
+        width = self._metrics.horizontalAdvance(text)
+        key = self._shared(text)
+        self._widths[key] = width if key == text else width - self._figures().over(text)
         return width
 
     def broken(self, text: str, width: float) -> list[str]:
-        """:func:`broken` in this font; other digits of the same width break no line elsewhere."""
-        key = text.translate(AS_ANY) if self._figures().alike else text
+        """:func:`broken` in this font; that it has other digits breaks no line elsewhere."""
+        key = text.translate(AS_ANY) if self._figures().exchanged else text
         known = self._broken.get(key)
         if known is None or known[0] != width:
             if len(self._broken) >= _MOST_LAID:

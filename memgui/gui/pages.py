@@ -32,7 +32,7 @@ _PAINTED = QEvent.Type(QEvent.registerEventType())
 _AFTER_PAINTING = Qt.EventPriority.LowEventPriority.value - 1
 """Painting is asked for by events of low priority; what is posted below them comes when they are through."""
 BEHIND_MS = 100
-"""While a slider is dragged, a page may be so far behind before it gets a turn between two edits."""
+"""While a slider is dragged, a page may be so far behind before it gets a turn right after the window's."""
 
 
 class Pages(QObject):
@@ -101,15 +101,17 @@ class Pages(QObject):
             QCoreApplication.postEvent(self, QEvent(_PAINTED), _AFTER_PAINTING)
 
     def _put_off(self) -> None:
-        """Another result follows: what the page has not begun to show is old already."""
+        """Another result follows and is painted first: what the page has not begun to show is old already."""
         if not self._behind.isValid():
             self._behind.start()
-        if not self._behind.hasExpired(BEHIND_MS):
-            self._turn.stop()
+        self._turn.stop()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == _PAINTED:
-            self._turn.start()
+            if self._behind.isValid() and self._behind.hasExpired(BEHIND_MS):
+                self._bring_up_to_date(self._tabs.current)
+            else:
+                self._turn.start()
             return True
         return super().event(event)
 

@@ -99,8 +99,8 @@ def test_where_digits_differ_each_figure_is_laid_out_for_itself(qapp: QApplicati
     metrics, plain = Metrics(font), QFontMetricsF(font)
     for text in ("11.1", "44.4", "11.1", "10.0"):
         assert metrics.horizontalAdvance(text) == plain.horizontalAdvance(text)
-    assert not Digits(font).alike
-    assert Digits(Look(LIGHT, qapp.font()).font()).alike
+    assert Digits(font).wider
+    assert not Digits(Look(LIGHT, font).font()).wider
 
 
 def test_paper_gets_texts_and_the_screen_glyphs(qapp: QApplication) -> None:

@@ -45,9 +45,7 @@ class LinkButton(QAbstractButton, Ringed):
             painter.setBrush(look.colours.tint)
             painter.drawRoundedRect(QRectF(self.rect()), look.px(3), look.px(3))
         painter.setPen(look.colours.accent if self.isEnabled() else look.colours.disabled)
-        painter.setFont(look.font(self._role, 500))
-        side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-        painter.drawText(QRectF(self.rect()), side, self.text())
+        look.metrics(self._role, 500).write(painter, QRectF(self.rect()), self.text())
         line = self.height() / 2 + look.metrics(self._role).height() / 2
         painter.setPen(QPen(look.colours.accent, 1, Qt.PenStyle.DotLine))
         width = look.width(self.text(), self._role, 500)

@@ -74,17 +74,17 @@ class Need(msgspec.Struct, frozen=True):
 def slices(need: Need) -> list[Slice]:
     """Both rings, components in display order from 12 o'clock, and the free slice last."""
     found: list[Slice] = []
-    angle = 0.0
+    angle, turn = 0.0, 360.0 / need.circle
     for key in DISPLAY_ORDER:
         size = need.components.get(key, 0.0)
         if size <= 0:
             continue
-        sweep = 360.0 * size / need.circle
+        sweep = size * turn
         found.append(Slice((key,), angle, sweep, COMPONENTS))
         within = angle
         for part, bytes_ in need.parts.get(key, {}).items():
             if bytes_ > 0:
-                part_sweep = 360.0 * bytes_ / need.circle
+                part_sweep = bytes_ * turn
                 found.append(Slice((key, part), within, part_sweep, PARTS))
                 within += part_sweep
         angle += sweep

@@ -194,20 +194,19 @@ class Legend(QWidget):
         bold = look.metrics(Role.BODY, 500)
         opened = self.tree.open_components()
         names = 0.0
-        changes = [total.last, titles[3]]
+        texts, changes = [total.last, titles[3]], set()
         if free is not None:
-            changes.append(free.last)
+            texts.append(free.last)
         for row in self.model.rows:
             names = max(names, bold.horizontalAdvance(row.name))
             for part in row.parts if row.path[0] in opened else ():
                 names = max(names, bold.horizontalAdvance(part.name) + look.px(INDENT))
             if row.change is not None:
-                changes.extend(
-                    _with_triangle(numbers.delta(shown.change or 0)) for shown in (row, *row.parts)
-                )
-        texts = ([total.size, titles[1]], [numbers.share(999, 1000), titles[2]], changes)
+                changes |= {shown.change for shown in (row, *row.parts)}
+        texts += [_with_triangle(numbers.delta(change)) for change in changes if change is not None]
+        columns = ([total.size, titles[1]], [numbers.share(999, 1000), titles[2]], texts)
         # A long name may be cut before a column is given up for it.
-        return columns_for(look, float(self.width()), texts, min(names, look.px(106)))
+        return columns_for(look, float(self.width()), columns, min(names, look.px(106)))
 
     def _selected(self, path: ComponentPath) -> None:
         if path:

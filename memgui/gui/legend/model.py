@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 
 from memgui.document.selection import ComponentPath
 from memgui.estimator.result import Estimate, Node
-from memgui.gui.names import node_at, node_name
+from memgui.gui.names import node_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import DISPLAY_ORDER
 
@@ -31,27 +32,38 @@ class Row(msgspec.Struct, frozen=True):
 def rows_of(estimate: Estimate, pinned: Estimate | None) -> tuple[Row, ...]:
     """Components in display order with their parts; what has no bytes, now and pinned, is left out."""
     found = []
+    nodes = {node.key: node for node in estimate.components}
+    before = _sizes(pinned) if pinned is not None else None
     for key in DISPLAY_ORDER:
-        node = node_at(estimate, (key,))
-        before = node_at(pinned, (key,)) if pinned is not None else None
-        if node is None or (node.bytes == 0 and (before is None or before.bytes == 0)):
+        node = nodes.get(key)
+        if node is None or (node.bytes == 0 and not (before and before.get((key,)))):
             continue
         parts = tuple(
-            _row((key, part.key), part, pinned, index)
+            _row((key, part.key), part, before, index)
             for index, part in enumerate(node.children)
             if part.bytes > 0
         )
-        found.append(_row((key,), node, pinned, 0, parts))
+        found.append(_row((key,), node, before, 0, parts))
     return tuple(found)
 
 
+def _sizes(estimate: Estimate) -> dict[ComponentPath, int]:
+    """Bytes of components and parts by their path."""
+    found: dict[ComponentPath, int] = {}
+    for node in estimate.components:
+        found[(node.key,)] = node.bytes
+        found.update({(node.key, part.key): part.bytes for part in node.children})
+    return found
+
+
 def _row(
-    path: ComponentPath, node: Node, pinned: Estimate | None, place: int, parts: tuple[Row, ...] = ()
+    path: ComponentPath,
+    node: Node,
+    before: Mapping[ComponentPath, int] | None,
+    place: int,
+    parts: tuple[Row, ...] = (),
 ) -> Row:
-    change = None
-    if pinned is not None:
-        before = node_at(pinned, path)
-        change = node.bytes - (before.bytes if before is not None else 0)
+    change = None if before is None else node.bytes - before.get(path, 0)
     return Row(path, node_name(node), node.bytes, change, place, parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QFocusEvent,
@@ -54,6 +54,9 @@ class TimelineChart(QWidget):
         self._hovered = -1
         self._ring = False
         self._picture: QPixmap | None = None
+        self._turn = QTimer(self)
+        self._turn.setSingleShot(True)
+        self._turn.timeout.connect(self._repaint)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -62,12 +65,18 @@ class TimelineChart(QWidget):
         selection.hovered.connect(self._repaint)
 
     def show_estimate(self, estimate: Estimate) -> None:
-        """Draw another estimate's timeline."""
+        """Draw another estimate's timeline; the picture that is there stands until the next turn of events.
+
+        To find its areas takes about as long as to paint them: each leaves room in a frame, both might not.
+        """
         self._estimate = estimate
         self._content = Content(estimate)
         self._pinned = -1
         self._hovered = -1
-        self._repaint()
+        if self._picture is None:
+            self._repaint()
+        else:
+            self._turn.start()
         self.pointed.emit(self.moment)
 
     @property
@@ -219,6 +228,7 @@ class TimelineChart(QWidget):
         super().changeEvent(event)
 
     def _repaint(self, _: object = None) -> None:
+        self._turn.stop()
         self._picture = None
         self.update()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QHelpEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
@@ -12,7 +10,7 @@ from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
-from memgui.gui.metrics import MIDDLE, Metrics
+from memgui.gui.metrics import MIDDLE
 from memgui.gui.motion import Eased
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
@@ -21,6 +19,7 @@ from memgui.gui.theme import Look, Role
 from memgui.gui.tips import node_tip
 from memgui.gui.verdict import bar_geometry as geometry
 from memgui.gui.verdict import sentence
+from memgui.gui.verdict.ticks import LINE, ROW, Ticks
 
 DIMMED = 0.38
 """Opacity of a picture that shows an earlier scenario."""
@@ -75,7 +74,7 @@ class CapacityBar(QWidget):
         self._estimate: Estimate | None = None
         self._said: Said | None = None
         self._card = 0
-        self._ticks: tuple[tuple[object, ...], Sequence[geometry.Label]] = ((), ())
+        self._ticks = Ticks()
         self._stale = False
         self._eased = Eased(self, view)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -195,10 +194,10 @@ class CapacityBar(QWidget):
             painter.setOpacity(DIMMED)
         self._paint_track(painter, look, bar, sizes, scale)
         self._paint_segments(painter, look, bar, sizes, scale, said)
-        self._paint_marks(painter, look, bar, sizes, scale)
         if not self._stale:
             self._paint_above(painter, look, sizes, scale, said)
             self._paint_below(painter, look, bar, sizes, scale, said)
+        self._paint_marks(painter, look, bar, sizes, scale)
 
     def _paint_track(
         self, painter: QPainter, look: Look, bar: QRectF, sizes: geometry.Sizes, scale: geometry.Scale
@@ -303,17 +302,6 @@ class CapacityBar(QWidget):
         bold.write(painter, rect.adjusted(pad, 0, 0, 0), name)
         plain.write(painter, rect.adjusted(pad * 1.75 + bold.horizontalAdvance(name), 0, 0, 0), figure)
 
-    def _all_ticks(
-        self, scale: geometry.Scale, numbers: Numbers, metrics: Metrics
-    ) -> Sequence[geometry.Label]:
-        """The labels of the scale, which most edits leave as it is."""
-        made_for, labels = self._ticks
-        if made_for != (scale, numbers, metrics):
-            unit, name = numbers.unit_bytes, numbers.unit
-            labels = geometry.all_ticks(scale, unit, name, numbers.axis, metrics.horizontalAdvance)
-            self._ticks = (scale, numbers, metrics), labels
-        return labels
-
     def _paint_marks(
         self, painter: QPainter, look: Look, bar: QRectF, sizes: geometry.Sizes, scale: geometry.Scale
     ) -> None:
@@ -363,24 +351,13 @@ class CapacityBar(QWidget):
         scale: geometry.Scale,
         said: Said,
     ) -> None:
-        assert self._estimate is not None
-        colours = look.colours
-        taken: list[geometry.Label] = []
-        row = QRectF(0, bar.bottom() + look.px(6), self.width(), look.px(16))
-        if said.range:
-            bold = look.metrics(Role.CAPTION, 600)
-            label = geometry.range_label(scale, sizes, said.range, bold.horizontalAdvance)
-            taken.append(label)
-            painter.setPen(colours.secondary)
-            bold.write(painter, QRectF(label.x, row.top(), label.width + 2, row.height()), said.range)
-        metrics = look.metrics(Role.CAPTION)
-        painter.setPen(colours.tertiary)
-        ticks = geometry.clear_labels(self._all_ticks(scale, said.numbers, metrics), taken, look.px(8))
-        top, high = row.top(), row.height()
-        for label in ticks:
-            metrics.write(painter, QRectF(label.x, top, label.width + 2, high), label.text)
-        painter.setPen(QPen(colours.border, 1))
-        for label in ticks:
-            x = round(label.x + label.width / 2) + 0.5
-            if look.px(12) < x < self.width() - look.px(40):
-                painter.drawLine(QPointF(x, bar.bottom() + 2), QPointF(x, bar.bottom() + look.px(5)))
+        top = bar.bottom()
+        strip = QRectF(0, top + 1, self.width(), look.px(LINE) + look.px(ROW) - 1)
+        if not said.range:
+            self._ticks.paint(painter, look, strip, scale, said.numbers, ())
+            return
+        bold = look.metrics(Role.CAPTION, 600)
+        label = geometry.range_label(scale, sizes, said.range, bold.horizontalAdvance)
+        self._ticks.paint(painter, look, strip, scale, said.numbers, (label,))
+        painter.setPen(look.colours.secondary)
+        bold.write(painter, QRectF(label.x, top + look.px(LINE), label.width + 2, look.px(ROW)), said.range)
