@@ -81,7 +81,8 @@ def _estimate(arguments: Sequence[str]) -> int:
     elif options.form == "csv":
         _print(as_csv(found))
     else:
-        _print("\n".join((as_lines(found), *_answers(found), *_notes(issues, assumed))))
+        notes = _notes(issues, (*assumed, *found.assumptions))
+        _print("\n".join((as_lines(found), *_answers(found), *notes)))
     return 0
 
 

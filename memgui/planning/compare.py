@@ -33,6 +33,8 @@ class Column:
 class Row:
     """A part of the breakdown in every column (bytes; 0 where a set-up has none; ``None`` where unknown).
 
+    Of a part that a column does not divide, as an article's method, what is below is unknown.
+
     ``path`` are the keys from the component down, ``label`` the msgid of the last (context ``"estimator"``).
     """
 
@@ -145,9 +147,13 @@ def _rows(
     for node in nodes:
         for child in node.children if node is not None else ():
             labels.setdefault(child.key, child.label)
+    undivided = [
+        nothing or (node is not None and node.bytes > 0 and not node.children)
+        for node, nothing in zip(nodes, unknown, strict=True)
+    ]
     for key, name in labels.items():
         below = [_child(node, key) for node in nodes]
-        rows += _rows((*path, key), name, below, depth, unknown)
+        rows += _rows((*path, key), name, below, depth, undivided)
     return rows
 
 

@@ -124,3 +124,17 @@ def test_a_small_difference_has_no_per_cent() -> None:
         assert said is not None
         assert "%" not in said.text(English())
         assert "GiB" in said.text(English()) or "MiB" in said.text(English())
+
+
+def test_what_an_article_does_not_divide_is_not_zero() -> None:
+    """Its weights are one number: how much of them is attention's it does not say."""
+    found = compare(by_method(FIRST))
+    detailed, article = (
+        0,
+        next(number for number, one in enumerate(found.columns) if one.scenario.method == "llama_guide"),
+    )
+    whole = next(row for row in found.rows if row.path == ("weights",))
+    below = [row for row in found.rows if len(row.path) == 2 and row.path[0] == "weights"]
+    assert (whole.sizes[article] or 0) > 0
+    assert sum(row.sizes[detailed] or 0 for row in below) == whole.sizes[detailed]
+    assert {row.sizes[article] for row in below} == {None}

@@ -161,3 +161,10 @@ def test_a_model_without_attention_has_no_odd_heads() -> None:
     assert "model.head_dim" not in {path for issue in validate(wide) for path in issue.paths}
     mixed = replace(wide, "model.layer_types", ("mamba", "full_attention"))
     assert "model.head_dim" in {path for issue in validate(mixed) for path in issue.paths}
+
+
+def test_another_makers_chip_is_said_to_count_as_nvidias() -> None:
+    apple = replace(replace(SCENARIO, "device.name", "Apple M4"), "device.compute_capability", "")
+    assert codes(apple) == {"no_nvidia_chip": "note"}
+    serving = replace(replace(apple, "task", "inference"), "inference.engine", "llama.cpp")
+    assert "no_nvidia_chip" not in codes(serving)
