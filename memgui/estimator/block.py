@@ -94,6 +94,11 @@ class Block:
         return left_forward(self.tape, self.saved)
 
     @once
+    def left_passing(self) -> tuple[Group, Group]:
+        """The same where nothing is saved."""
+        return left_forward(self.tape, {})
+
+    @once
     def passing(self) -> Events:
         """Forward without saving: inference, or the first pass of a checkpointed layer."""
         return forward(self.tape, {})
@@ -143,10 +148,11 @@ class Block:
         """What its backward leaves; see :func:`memgui.estimator.outcome.outcome`."""
         found = self._outcomes.get((accumulate, role))
         if found is None:
-            found = self._outcomes[accumulate, role] = outcome(self._read(role), role, accumulate=accumulate)
+            found = outcome(self.reading(role), role, accumulate=accumulate)
+            self._outcomes[accumulate, role] = found
         return found
 
-    def _read(self, role: Role) -> Reading:
+    def reading(self, role: Role = ALONE) -> Reading:
         """The tape read back; gradients of what the block handed out wait for it, or do not."""
         waiting = tuple([tensor for tensor in self.tape.handed_out if tensor in role.waiting])
         found = self._readings.get(waiting)
@@ -175,7 +181,7 @@ class Block:
 
     def most_back(self, role: Role = ALONE) -> Pairs:
         """The same while it runs back."""
-        return self._read(role).born
+        return self.reading(role).born
 
     # -- groups ---------------------------------------------------------------------------------
 

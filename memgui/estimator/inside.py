@@ -91,20 +91,23 @@ class Inside(Between):
         rel.add(first.input, first.sort_input if passing else first.sort_running)
         for index, block in enumerate(kind.blocks):
             sort: Sorter = block.sort_passing if passing else block.sort_running
-            if kind.sparing:
-                events = kind.sparing[index].passing
-            else:
-                events = block.passing if passing else block.running
+            place = partial(_place_forward, kind, index)
             if index:
                 rel.add(block.input, sort)
             most = (block.most_forward,)
             if self.ran and block.tape.referred and not block.tape.passing:
+                events = place().events
                 yield Spot(rel, sort, partial(Place, events, events.after(block.tape.forgets)), most)
                 rel = Stock(rel)
                 rel.add(block.behind, block.sort_pinned, -1)
-            yield Spot(rel, sort, partial(Place, events), most)
+            yield Spot(rel, sort, place, most)
             rel = Stock(rel)
-            rel.happen(events, sort)
+            if self.traced or kind.sparing:
+                rel.happen(place().events, sort)
+            else:
+                born, gone = block.left_passing if passing else block.left_running
+                rel.add(born, sort)
+                rel.add(gone, sort, -1)
             rel.add(block.output, sort, -1)
             if index and (passing or not block.carried):
                 rel.add(block.input, sort, -1)
@@ -243,6 +246,13 @@ def _back(
     return block.back(
         role, accumulate=accumulate, keep_input=keep_input, repeated=repeated, consumer=consumer
     )
+
+
+def _place_forward(kind: Kind, index: int) -> Place:
+    block = kind.blocks[index]
+    if kind.sparing:
+        return Place(kind.sparing[index].passing)
+    return Place(block.passing if kind.recomputed else block.running)
 
 
 def _place_back(

@@ -6,7 +6,7 @@ What each layer leaves is wanted of every layer, the order of events only where 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from typing import NamedTuple
 
 from memgui.estimator.bounds import born_forward, summed
@@ -43,12 +43,14 @@ class Reading(NamedTuple):
     ``reached``: tensors with which a gradient stays, in order: weights (once all of their gradients in the
     block have come), and those that wait for other blocks and were made here.  ``born`` is all that is
     allocated, as if none of it were freed.  ``whole``: backward comes by every operator and lets go of all
-    that was saved, and no gradient stays elsewhere.
+    that was saved, and no gradient stays elsewhere.  ``passed`` are all tensors that a gradient comes to
+    and that are no weights.
     """
 
     reached: tuple[Tensor, ...]
     born: Pairs
     whole: bool
+    passed: Set[Tensor]
 
 
 def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
@@ -58,7 +60,8 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
     where gradients meet, their sum is a further one.
     """
     found: list[Tensor] = []
-    reached: set[Tensor | None] = {tape.out, *waiting}
+    assert tape.out is not None
+    reached: set[Tensor] = {tape.out, *waiting}
     coming = coming_to(tape)
     total: defaultdict[int, int] = defaultdict(int)
     whole = tape.leaf is None  # whose gradient stays
@@ -96,7 +99,7 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
         if op.back_inner is not None:
             total[op.back_inner[1]] += op.back_inner[0]
     born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
-    return Reading(tuple(found), summed(born, born_forward(tape)) if tape.regions else born, whole)
+    return Reading(tuple(found), summed(born, born_forward(tape)) if tape.regions else born, whole, reached)
 
 
 def outcome(reading: Reading, role: Role, *, accumulate: bool) -> Outcome:

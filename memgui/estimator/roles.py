@@ -6,7 +6,7 @@ gradient in parts.  PyTorch sums them in one buffer, from the first contribution
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Mapping
 
 from memgui.estimator.block import Block
 from memgui.estimator.events import Gradient, gradient_of
@@ -32,11 +32,18 @@ class Cast:
         self._waiting = {tensor: gradient_of(tensor) for tensor in shared}
         self._touched: dict[Block, frozenset[Tensor]] = {}
         """of each block that has to do with them, what gets a gradient in its backward"""
+        self._concerned: dict[Block, list[tuple[Tensor, Gradient, bool]]] = {}
+        """the same with what it made, and whether it did"""
         if shared:
             for block in blocks:
-                touched = _touched(block, self._waiting)
-                if touched or not self._waiting.keys().isdisjoint(block.tape.handed_out):
-                    self._touched[block] = touched
+                own, touched = block.tape.handed_out, _touched(block, self._waiting)
+                concerned = [
+                    (tensor, gradient, tensor in own)
+                    for tensor, gradient in self._waiting.items()
+                    if tensor in touched or tensor in own
+                ]
+                if concerned:
+                    self._touched[block], self._concerned[block] = touched, concerned
         self._last: dict[Tensor, int] = {}
         for index, (layer, _) in enumerate(self._places if shared else ()):
             if not self.alone(layer):
@@ -73,15 +80,14 @@ class Cast:
         touched = self._touched.get(block)
         if touched is None:
             return ALONE
-        seen, own = self._seen, block.tape.handed_out
+        seen = self._seen
         waiting: dict[Tensor, Gradient] = {}
         starts: dict[Tensor, Gradient] = {}
-        for tensor, gradient in self._waiting.items():
-            if tensor in touched or tensor in own:
-                if tensor in seen:
-                    waiting[tensor] = gradient
-                elif tensor not in own:
-                    starts[tensor] = gradient
+        for tensor, gradient, own in self._concerned[block]:
+            if tensor in seen:
+                waiting[tensor] = gradient
+            elif not own:
+                starts[tensor] = gradient
         ends = touched & ending
         seen |= touched
         alike = block, tuple(waiting), tuple(starts), ends
@@ -91,6 +97,11 @@ class Cast:
         return role
 
 
-def _touched(block: Block, shared: Container[Tensor]) -> frozenset[Tensor]:
+def _touched(block: Block, shared: Mapping[Tensor, Gradient]) -> frozenset[Tensor]:
     """What of ``shared`` gets a gradient in the block's backward."""
+    if not block.tape.handed_out:  # else what is read depends on the roles that are to be found
+        reading = block.reading()
+        if reading.whole:
+            weights = [weight for weight in reading.reached if weight in shared]
+            return frozenset([*(shared.keys() & reading.passed), *weights])
     return frozenset([tensor for op in block.tape.written for tensor, _ in op.back if tensor in shared])
