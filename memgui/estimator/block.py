@@ -294,10 +294,11 @@ def _saved_or_not(saved: Container[Thing], new_gradients: str, thing: Thing) -> 
 
 def _component(new_gradients: str, thing: Thing) -> str:
     """Of what autograd does not keep."""
+    if isinstance(thing, Gradient):
+        of = thing.of
+        return new_gradients if isinstance(of, Parameter) else "loss" if of.loss else "temporary"
     if isinstance(thing, Tensor):
         return "loss" if thing.loss else "kv_cache" if thing.cached else "temporary"
     if isinstance(thing, Inner):
         return "overhead"
-    if isinstance(thing, Gradient) and isinstance(thing.of, Parameter):
-        return new_gradients
     return "loss" if thing.of.loss else "temporary"

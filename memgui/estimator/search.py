@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from memgui.estimator.measure import Bytes
@@ -25,8 +25,7 @@ class Highest(NamedTuple):
     offset: int
 
 
-Top = tuple[int, int, int, Row | Point, int, int]
-"""What is alive before a layer; how many points are before it, which row it is in, and where in it."""
+Inside = Layer | Outside
 
 
 class Heights:
@@ -123,52 +122,62 @@ class Heights:
         whole.include(point.inside.slope, offset)
         return whole
 
-    def highest_of(self, rows: Iterable[tuple[Row | Point, int]], floor: int = 0) -> Highest | None:
+    def highest_of(self, rows: Sequence[tuple[Row | Point, int]], floor: int = 0) -> Highest | None:
         """The first of the points with the most bytes; ``None`` where all hold less than ``floor``.
 
         Each comes with what is there beside it.  Of alike layers the one that most is alive before is looked
         at, and nothing inside any before its bound says that the peak may lie there: first the loose one.
         """
-        tops = self._tops(rows)
+        tops, orders = self._tops(rows)
         bounded: list[tuple[int, int, Layer | Outside, bool]] = []
-        for inside, (top, order, *_) in tops.items():
+        for inside, top in tops.items():
             loose = self._loose(inside)
             most = self._most(inside) if loose is None else loose
-            bounded.append((top + most, -order, inside, loose is None))
+            bounded.append((top + most, -orders[inside], inside, loose is None))
         bounded.sort()  # no two have the same number: what comes after it is never compared
-        best: Highest | None = None
+        best = -1
         while bounded:
             bound, negative, inside, tight = bounded.pop()
             if bound < floor:
                 break
-            top, order, number, row, index, offset = tops[inside]
+            top = tops[inside]
             if not tight:
                 insort(bounded, (top + self._most(inside), negative, inside, True))
                 continue
             most = top + self.peak(inside)[0]
-            if most > floor or (most == floor and (best is None or order < best.order)):
-                point = row if isinstance(row, Point) else row.point(index)
-                floor, best = most, Highest(most, number, order, point, offset)
-        return best
+            if most > floor or (most == floor and (best < 0 or -negative < best)):
+                floor, best = most, -negative
+        return None if best < 0 else self._highest(rows, floor, best)
 
-    def _tops(self, rows: Iterable[tuple[Row | Point, int]]) -> dict[Layer | Outside, Top]:
-        """Of all alike layers the first one that most is alive before."""
+    def _tops(self, rows: Iterable[tuple[Row | Point, int]]) -> tuple[dict[Inside, int], dict[Inside, int]]:
+        """The most that is alive before any of alike layers; how many points the first such comes after."""
         numbers = self.numbers
-        slopes: dict[Layer | Outside, int] = {}
-        tops: dict[Layer | Outside, Top] = {}
+        slopes: dict[Inside, int] = {}
+        tops: dict[Inside, int] = {}
+        orders: dict[Inside, int] = {}
         order = 0
-        for number, (row, beside) in enumerate(rows):
+        for row, beside in rows:
             live = numbers.bytes(row.live) + beside
-            layers = ((row.inside, row.start, row.count),) if isinstance(row, Point) else row.layers
-            for index, (inside, _, count) in enumerate(layers):
+            for inside, _, count in row.layers if isinstance(row, Row) else ((row.inside, 0, row.count),):
                 slope = slopes.get(inside)
                 if slope is None:
                     slope = slopes[inside] = numbers.bytes(inside.slope)
-                offset = count - 1 if slope > 0 else 0
-                top = live + slope * offset
-                known = tops.get(inside)
-                if known is None or top > known[0]:
-                    tops[inside] = top, order, number, row, index, offset
+                top = live if slope <= 0 else live + slope * (count - 1)
+                if top > tops.get(inside, -1):
+                    tops[inside] = top
+                    orders[inside] = order
                 live += slope * count
                 order += 1
-        return tops
+        return tops, orders
+
+    def _highest(self, rows: Iterable[tuple[Row | Point, int]], most: int, order: int) -> Highest:
+        """The point that so many others are before, in the order of the rows."""
+        before = 0
+        for number, (row, _) in enumerate(rows):
+            many = len(row.layers) if isinstance(row, Row) else 1
+            if order < before + many:
+                point = row.point(order - before) if isinstance(row, Row) else row
+                offset = point.count - 1 if self.numbers.bytes(point.inside.slope) > 0 else 0
+                return Highest(most, number, order, point, offset)
+            before += many
+        raise IndexError(order)
