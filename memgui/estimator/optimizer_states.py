@@ -116,6 +116,7 @@ class States:
         if not keeping.offloaded:
             return trained
         rule = OPTIMIZERS[keeping.settings.name]
+        copied = 0 if keeping.layout.fsdp else keeping.master  # its shards are the master copies
         goal = sum(weight.elements * count for weight, count in trained) * keeping.offloaded
         here: list[tuple[Weight, int]] = []
         gone = 0
@@ -124,7 +125,7 @@ class States:
             leaving = min(count, -(-room // (weight.elements * 1000)))
             gone += weight.elements * 1000 * leaving
             size = sum(one.bytes(weight) for one in rule.states(weight, keeping.settings))
-            self.host += (size + weight.elements * keeping.master) * leaving
+            self.host += (size + weight.elements * copied) * leaving
             if count > leaving:
                 here.append((weight, count - leaving))
         return here

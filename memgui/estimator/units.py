@@ -33,8 +33,9 @@ class Unit:
     """Weights that are gathered together.
 
     ``gathered`` are the whole weights in the format they compute in, ``buffer`` what they are copied out
-    of; ``reduced`` is the input of the reduction of their gradients, ``shards`` its result.  ``whole`` are
-    gradients that wait for further micro batches.
+    of; ``reduced`` is the input of the reduction of their gradients, ``shards`` its result, unless that goes
+    to the computer's memory at once, as the weights' shards lie there.  ``whole`` are gradients that wait
+    for further micro batches.
     """
 
     def __init__(self, parameters: Iterable[Parameter], program: Program, keeping: Keeping) -> None:
@@ -51,7 +52,8 @@ class Unit:
                 narrow = layout.reduce_width or width
                 shape, often = shard(one, 1, layout)
                 reduced.append(Scratch(one, one.elements * narrow, 0))
-                shards.append(Scratch(one, prod(shape) * often * width, 0))
+                if not layout.weights_on_host:
+                    shards.append(Scratch(one, prod(shape) * often * width, 0))
         self.reduced = group(reduced)
         self.shards = group(shards)
         waiting = [Scratch(one.of, one.coefficient, 0) for one in reduced] if layout.whole_gradients else []

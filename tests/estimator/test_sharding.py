@@ -215,6 +215,9 @@ def test_offloaded_shards_leave_the_device() -> None:
     assert _steady(there).start < 0.001 * _steady(here).start
     found = estimate(there)
     assert any("computer's memory" in message.text for message in found.assumptions)
+    assert not any(moment.components["gradients"] for moment in found.timeline), "each shard leaves at once"
+    shard = found.parameters.total * 4 / 8
+    assert found.extra["host_bytes"] == pytest.approx(4 * shard, rel=1e-3)  # weight, gradient, two moments
 
 
 def test_optimizers_of_whole_matrices_are_refused() -> None:
