@@ -49,8 +49,8 @@ class ScrollBar(QScrollBar):
             self.style().subControlRect(control, option, QStyle.SubControl.SC_ScrollBarSlider, self)
         )
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), self._ground())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self.maximum() <= self.minimum():
             return
         painter.setPen(Qt.PenStyle.NoPen)

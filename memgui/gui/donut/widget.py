@@ -326,8 +326,8 @@ class Donut(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         painter = QPainter(self)
+        painter.fillRect(self.rect(), look.colours.base)  # before smoothing: its edges take whole pixels
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(self.rect(), look.colours.base)
         scene = self.scene()
         top = self._paint_header(painter, look)
         if scene is None:

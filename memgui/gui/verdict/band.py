@@ -242,9 +242,9 @@ class VerdictBand(QWidget):
         look = Look.of(self)
         colours = look.colours
         painter = QPainter(self)
+        painter.fillRect(self.rect(), colours.base)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         kind = self._painted_kind = self._kind()
-        painter.fillRect(self.rect(), colours.base)
         painter.fillRect(QRectF(0, 0, look.px(4), self.height()), colours.verdict(kind))
         painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), colours.hairline)
         paint_verdict(painter, kind, QPointF(look.px(34), look.px(32)), look.px(28), colours)

@@ -272,8 +272,8 @@ class WhyPage(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), look.colours.base)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         explanation = self.explanation()
         if explanation is None:
             return

@@ -3,9 +3,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QImage, QRegion
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QToolTip
+from PySide6.QtWidgets import QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from memgui.document.selection import Selection
@@ -61,6 +61,16 @@ def test_slices_are_where_they_are_painted(make: Make) -> None:
             image.pixelColor(at.x() + x, at.y() + y).name() for x in range(-14, 15) for y in range(-10, 11)
         }
         assert LIGHT.component(key).fill.name() in seen
+
+
+def test_its_ground_covers_whole_pixels_of_a_scaled_screen(make: Make) -> None:
+    donut, _, _ = make()
+    donut.resize(333, 301)
+    image = QImage(500, 452, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(1.5)
+    image.fill(Qt.GlobalColor.black)
+    donut.render(image, QPoint(), QRegion(), QWidget.RenderFlag(0))
+    assert {image.pixelColor(x, 440).name() for x in range(490, 500)} <= {"#000000", LIGHT.base.name()}
 
 
 def test_click_selects_and_double_click_opens(make: Make, qtbot: QtBot) -> None:
