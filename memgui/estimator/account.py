@@ -124,9 +124,10 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     alike = _like_weights(program, keeping)
     if layout.weights_on_host or (keeping is not None and keeping.gradients_on_host):
         host, gradients, alike = host + _bytes(gradients), Listed(tuple), False
-    weight_bytes, weight_excess = _sizes(chain(kinds if kept is weights else kept, fixed))
-    gradient_bytes, gradient_excess = _sizes(grown if alike else gradients)
-    state_bytes, state_excess = _blocks(states.sizes)
+    rests: dict[int, int] = {}
+    weight_bytes, weight_excess = _sizes(chain(kinds if kept is weights else kept, fixed), rests)
+    gradient_bytes, gradient_excess = _sizes(grown if alike else gradients, rests)
+    state_bytes, state_excess = _blocks(states.sizes, rests)
     return Account(
         weights=kept,
         buffers=buffers,
@@ -223,27 +224,30 @@ def _all_rows(program: Program) -> bool:
     return o.split.vocabulary > 1 and o.implementation == "transformers"
 
 
-def _sizes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> tuple[int, int]:
-    """Bytes, and what the allocator's blocks add to them."""
+def _sizes(things: Iterable[tuple[Tensor | Gradient | State, int]], rests: dict[int, int]) -> tuple[int, int]:
+    """Bytes, and what the allocator's blocks add to them; ``rests``: to one thing of each size."""
     counts: dict[int, int] = {}
     for thing, count in things:
         size = thing.coefficient
         counts[size] = counts.get(size, 0) + count
-    return _blocks(counts)
+    return _blocks(counts, rests)
 
 
-def _blocks(counts: Mapping[int, int]) -> tuple[int, int]:
+def _blocks(counts: Mapping[int, int], rests: dict[int, int]) -> tuple[int, int]:
     """The same of so many things of each size."""
     total = excess = 0
     for size, count in counts.items():
+        rest = rests.get(size)
+        if rest is None:
+            rest = rests[size] = block_bytes(size) - size
         total += size * count
-        excess += (block_bytes(size) - size) * count
+        excess += rest * count
     return total, excess
 
 
 def _bytes(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
-    return _sizes(things)[0]
+    return _sizes(things, {})[0]
 
 
 def _excess(things: Iterable[tuple[Tensor | Gradient | State, int]]) -> int:
-    return _sizes(things)[1]
+    return _sizes(things, {})[1]

@@ -76,4 +76,4 @@ def alike(
 def _beside(t: Tape) -> tuple[object, ...]:
     """What operators leave on the tape beside themselves."""
     lists = len(t.cast_cache), len(t.replaced), t.regions, t.forgets, t.leaf
-    return (*lists, t.held, t.cached, t.handed_out, t.pinned, t.referred)
+    return (*lists, t.held, t.cached, t.handed_out, t.passed, t.pinned, t.referred)

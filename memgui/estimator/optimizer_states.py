@@ -70,9 +70,8 @@ class States:
         trained = Listed(partial(trained_weights, program, keeping.master, layout))
         here = self._offload(trained, keeping)
         apart = keeping.offloaded or layout.shares_states
-        kept: dict[tuple[object, ...], tuple[Kept, ...]] = {}
-        for weight, count in _alike(here if apart else _of_kinds(program, keeping.master)):
-            kept[_kind(weight)] = self._keep(weight, count, keeping)
+        alike = _alike(here) if apart else _of_kinds(program, keeping.master)
+        kept = {_kind(weight): self._keep(weight, count, keeping) for weight, count in alike}
         self.listed = partial(_listed, here, kept)
         tables = OPTIMIZERS[keeping.settings.name].tables
         if tables and here:
@@ -94,22 +93,20 @@ class States:
         """What lies beside each of ``count`` alike weights; what is elsewhere or in doubt is added up."""
         settings = keeping.settings
         rule = OPTIMIZERS[settings.name]
-        kept: list[Kept] = []
+        kept = rule.states(weight, settings)
+        elements, sizes = weight.elements, self.sizes
+        if rule.paged and elements >= PAGED_FROM:
+            self.paged += sum([one.width * elements for one in kept if one.shape is None]) * count
+            kept = tuple([one for one in kept if one.shape is not None])
+        if rule.wide_elsewhere and not settings.state_width:
+            narrow = [one for one in kept if one.width < 4]
+            self.doubt += sum([one.bytes(weight) // one.width * (4 - one.width) for one in narrow]) * count
         if keeping.master and not keeping.layout.fsdp:  # whose shards of weights are the master copies
-            kept.append(Kept("master copy", keeping.master))
-        paged = rule.paged and weight.elements >= PAGED_FROM
-        for one in rule.states(weight, settings):
-            if paged and one.shape is None:
-                self.paged += one.bytes(weight) * count
-                continue
-            kept.append(one)
-            if rule.wide_elsewhere and one.width < 4 and not settings.state_width:
-                self.doubt += one.bytes(weight) // one.width * (4 - one.width) * count
-        elements = weight.elements
+            kept = (Kept("master copy", keeping.master), *kept)
         for one in kept:
             size = one.width * elements if one.shape is None else one.bytes(weight)
-            self.sizes[size] = self.sizes.get(size, 0) + count
-        return tuple(kept)
+            sizes[size] = sizes.get(size, 0) + count
+        return kept
 
     def _offload(self, trained: Trained, keeping: Keeping) -> Trained:
         """The weights whose states stay on the device: the last ones, the share of the first has left."""

@@ -127,7 +127,8 @@ class Stack:
         out = tape.out
         assert out is not None
         giving = {kind for kind in self.kinds if kind.shared.things}
-        given = [tensor for kind, _ in self.runs if kind in giving for tensor in kind.shared.tensors]
+        runs = self.runs if giving else ()
+        given = [tensor for kind, _ in runs if kind in giving for tensor in kind.shared.tensors]
         shared, held = [*tape.handed_out, *given], dict.fromkeys((*tape.held, *given))
         given_up = self._unseen(chosen) if checkpointing and chosen else set()
         kept = [one for one in held if one in saved or (checkpointing and one in shared)]

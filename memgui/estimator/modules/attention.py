@@ -152,20 +152,10 @@ def _lend(t: Tape, c: Context, reach: Reach, k: Tensor, v: Tensor) -> None:
 
 def _borrowed(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
     """Attention over keys and values that an earlier layer made."""
+    q, _ = _query(t, c, x)
+    (q,) = rotate(t, c, reach, q)
     k, v = c.lent[reach.name]
-
-    def queries() -> tuple[Tensor, ...]:
-        q, _ = _query(t, c, x)
-        return rotate(t, c, reach, q)
-
-    def attended() -> tuple[Tensor, ...]:
-        return (_output(t, c, attend(t, c, q, k, v, reach), q, k, v, x),)
-
-    if not _common(c):
-        (q,) = queries()
-        return attended()[0]
-    (q,) = _once(t, c, reach, "queries", queries, x)
-    return _once(t, c, reach, "attended", attended, q, k, v, x)[0]
+    return _output(t, c, attend(t, c, q, k, v, reach), q, k, v, x)
 
 
 def _common(c: Context) -> bool:
@@ -180,27 +170,17 @@ def _common(c: Context) -> bool:
 
 
 def _plain(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
-    """Attention in parts that kinds of layers have in common."""
+    """Attention whose queries, keys and values kinds of layers have in common."""
 
     def heads() -> tuple[Tensor, ...]:
         q, _ = _query(t, c, x)
         k, v = _key_and_value(t, c, x)
         return *rotate(t, c, reach, q, k), v
 
-    def attended() -> tuple[Tensor, ...]:
-        return (_output(t, c, attend(t, c, q, k, v, reach), q, k, v, x),)
-
-    q, k, v = _once(t, c, reach, "heads", heads, x)
+    tables = c.rotary.get(reach.name, ()) if reach.rotated else ()
+    (q, k, v), _ = alike(t, c.met, (_plain, c.options.trained), heads, x, *tables)
     _lend(t, c, reach, k, v)
-    return _once(t, c, reach, "attended", attended, q, k, v, x)[0]
-
-
-def _once(
-    t: Tape, c: Context, reach: Reach, what: str, write: Callable[[], tuple[Tensor, ...]], *given: Tensor
-) -> tuple[Tensor, ...]:
-    tables = c.rotary.get(reach.name, ()) if what != "attended" and reach.rotated else ()
-    key = what, c.options.trained, reach.name if what == "attended" else ""
-    return alike(t, c.met, key, write, *given, *tables)[0]
+    return _output(t, c, attend(t, c, q, k, v, reach), q, k, v, x)
 
 
 def _output(t: Tape, c: Context, y: Tensor, *used: Tensor) -> Tensor:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final
 
 from memgui.estimator.alike import Met
 from memgui.estimator.options import Options
 from memgui.estimator.tape import AMBIENT, Dims, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
+
+_AS_SAID: Final = nullcontext()
 
 
 class Context:
@@ -121,12 +124,14 @@ class Context:
         other.model, other.sizes = self.variants[mixer]
         return other
 
-    @contextmanager
-    def trained(self, as_said: bool) -> Iterator[None]:
+    def trained(self, as_said: bool) -> AbstractContextManager[None]:
         """Within, the model's own weights are trained as the options say, or not at all."""
+        return _AS_SAID if as_said else self._untrained()
+
+    @contextmanager
+    def _untrained(self) -> Iterator[None]:
         before = self.options
-        if not as_said:
-            self.options = before._replace(trained="none")
+        self.options = before._replace(trained="none")
         yield
         self.options = before
 
