@@ -62,14 +62,16 @@ class TrainingRun(Run):
         training = scenario.training
         layout = layout_of(scenario)
         keeping = keeping_of(scenario, layout)
-        self.account = account(held or program, keeping, base_scheme(scenario))
+        scheme = base_scheme(scenario)
+        self.account = account(held or program, keeping, scheme)
         a = self.account
         self.arrive_whole = held is None and not layout.shares_weights
         """whether weights come to the device as they are, one after the other"""
         beside = a.buckets, a.lasting, a.running, a.returning, a.whole, a.saving
         self.played = held in (None, program) and not any(heap.things for heap in beside)
         """whether nothing lies beside what the walk and the lists of weights, gradients and states tell"""
-        self.units = units_of(program, keeping) if layout.fsdp and not self.account.adds else None
+        sharing = layout.fsdp and not self.account.adds
+        self.units = units_of(program, keeping, scheme) if sharing else None
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         if unused_buffers:
             dims = (unused_buffers, *program.context.residual)

@@ -9,7 +9,7 @@ processes.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from math import prod
 
@@ -17,8 +17,11 @@ from memgui.estimator.events import Events, Group, Scratch, Thing, group
 from memgui.estimator.keeping import Keeping
 from memgui.estimator.once import once
 from memgui.estimator.program import Kind, Program
+from memgui.estimator.quantisation import stored
 from memgui.estimator.shards import shard
+from memgui.estimator.state import State
 from memgui.estimator.tape import Op, Parameter
+from memgui.spec.formats import WeightScheme
 
 
 def _op(name: str) -> Op:
@@ -32,17 +35,20 @@ REDUCE = _op("reduce_scatter_tensor")
 class Unit:
     """Weights that are gathered together.
 
-    ``gathered`` are the whole weights in the format they compute in, ``buffer`` what they are copied out
-    of; ``reduced`` is the input of the reduction of their gradients, ``shards`` its result, unless that goes
-    to the computer's memory at once, as the weights' shards lie there.  ``whole`` are gradients that wait
-    for further micro batches.
+    ``gathered`` are the whole weights in the format they compute in, or as they are ``packed`` (bytes of
+    each), ``buffer`` what they are copied out of; ``reduced`` is the input of the reduction of their
+    gradients, ``shards`` its result, unless that goes to the computer's memory at once, as the weights'
+    shards lie there.  ``whole`` are gradients that wait for further micro batches.
     """
 
-    def __init__(self, parameters: Iterable[Parameter], program: Program, keeping: Keeping) -> None:
+    def __init__(
+        self, parameters: Iterable[Parameter], keeping: Keeping, packed: Mapping[Parameter, int]
+    ) -> None:
         listed = list(dict.fromkeys(parameters))
         layout = keeping.layout
-        self.gathered = group([Scratch(one, one.coefficient, 0) for one in listed])
-        self.buffer = group([Scratch(one, one.coefficient, 0) for one in listed])
+        sizes = [packed.get(one, one.coefficient) for one in listed]
+        self.gathered = group([Scratch(one, size, 0) for one, size in zip(listed, sizes, strict=True)])
+        self.buffer = group([Scratch(one, size, 0) for one, size in zip(listed, sizes, strict=True)])
         reduced: list[Scratch] = []
         shards: list[Scratch] = []
         flat = layout.flat and any(one.grad for one in listed)
@@ -102,7 +108,7 @@ def _born(op: Op, *groups: Group) -> Events:
 class Units:
     """The units of a program, each made once."""
 
-    def __init__(self, program: Program, keeping: Keeping) -> None:
+    def __init__(self, program: Program, keeping: Keeping, scheme: WeightScheme | None) -> None:
         self.again = keeping.layout.sharding == "zero3"
         """whether weights go after a unit's forward and are gathered again"""
         self.wait = keeping.layout.whole_gradients
@@ -111,6 +117,7 @@ class Units:
         """whether autograd itself adds each to one of its format; to another FSDP adds all of a unit"""
         self._program = program
         self._keeping = keeping
+        self._packed = {} if scheme is None else _packed(program, scheme)
         self._known: dict[Kind, Unit] = {}
         self._last: dict[Events, Events] = {}
 
@@ -118,13 +125,13 @@ class Units:
     def root(self) -> Unit:
         """What belongs to no layer."""
         outside = (parameter for block in self._program.frames for parameter in block.tape.parameters)
-        return Unit(outside, self._program, self._keeping)
+        return Unit(outside, self._keeping, self._packed)
 
     def of(self, kind: Kind) -> Unit:
         """A layer of this kind."""
         found = self._known.get(kind)
         if found is None:
-            found = self._known[kind] = Unit(kind.parameters, self._program, self._keeping)
+            found = self._known[kind] = Unit(kind.parameters, self._keeping, self._packed)
         return found
 
     def last(self, events: Events, unit: Unit) -> Events:
@@ -135,7 +142,20 @@ class Units:
         return found
 
 
+def _packed(program: Program, scheme: WeightScheme) -> dict[Parameter, int]:
+    """Bytes of each weight that is packed, which is gathered as it is and unpacked where it is used."""
+    often: dict[Parameter, int] = {}
+    for block, count in program.blocks():
+        for one in block.tape.parameters:
+            often[one] = often.get(one, 0) + count
+    total: dict[Parameter, int] = {}
+    for thing, count in stored(program, scheme):
+        if isinstance(thing, State):
+            total[thing.of] = total.get(thing.of, 0) + thing.coefficient * count
+    return {one: size // often[one] for one, size in total.items()}
+
+
 @lru_cache(maxsize=64)
-def units_of(program: Program, keeping: Keeping) -> Units:
-    """The units of a program."""
-    return Units(program, keeping)
+def units_of(program: Program, keeping: Keeping, scheme: WeightScheme | None) -> Units:
+    """The units of a program whose base is stored as ``scheme`` says."""
+    return Units(program, keeping, scheme)

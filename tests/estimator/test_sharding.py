@@ -332,3 +332,17 @@ def test_layers_of_sizes_of_their_own_are_packed_by_these() -> None:
     saved = plain.component("weights").bytes - packed.component("weights").bytes
     # half a byte, and four for 64 numbers, in place of two bytes
     assert saved == pytest.approx((2 - 0.5 - 4 / 64) * linear, rel=1e-4)
+
+
+@pytest.mark.parametrize("sharding", ["zero2", "zero3"])
+def test_a_packed_base_is_gathered_as_it_is(sharding: str) -> None:
+    """Four bits of a weight travel and lie there; it is unpacked where it is used."""
+    gathered: dict[str, int] = {}
+    for base in ("bf16", "nf4"):
+        scenario = training(LLAMA_2_7B, method="lora", base_format=base, kbit_preparation=False)
+        found = estimate(spread(scenario, data=4, sharding=sharding))
+        moment = next(one for one in found.timeline if one.key == "step2.backward.loss")
+        gathered[base] = moment.components["temporary"]
+    ends = 2 * 32000 * 4096 * 2  # embedding and head are not packed
+    layers = {base: size - ends for base, size in gathered.items()}
+    assert layers["nf4"] < 0.32 * layers["bf16"]
