@@ -124,7 +124,8 @@ def _decomposed(
 ) -> Tensor:
     """DoRA: the norms of ``W + scaling * B @ A`` are computed anew, by sending an identity through A and B.
 
-    All of that is alive until the adapter returns.  With dropout the base's product is computed again
+    All of that is alive until the adapter returns; but a checkpoint keeps nothing of the graph behind the
+    product, which is cut off.  With dropout the base's product is computed again
     from the dropped input and a copy of the weight, which autograd then keeps.
     """
     out, wide = shape
@@ -139,6 +140,8 @@ def _decomposed(
     t.run("mm", (seen, down), (through,), (), ())
     product = t.tensor("B @ A", (*wide, *out), half)
     t.run("mm", (through, up), (product,), (), ())
+    t.use(identity)
+    behind = () if c.options.layerwise and c.options.checkpoint_every == 1 else (seen, through)
     update = op.cast(t, product, width)
     weight = _unpacked(t, c, (*out, *wide), width)
     scaled = op.scale(t, update)
@@ -159,7 +162,7 @@ def _decomposed(
     straight = op.mul(t, again, less, "base, rescaled", dims)
     crossed = op.scale(t, op.mul(t, outer, ratio, "adapter, rescaled", dims))
     extra = op.add(t, straight, crossed, name)
-    t.use(x, identity, seen, through, product, update, outer, *((weight,) if weight is not None else ()))
+    t.use(x, *behind, product, update, outer, *((weight,) if weight is not None else ()))
     result = op.add(t, base, extra, name)
     t.use(extra)
     return result

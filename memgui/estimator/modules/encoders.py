@@ -193,6 +193,8 @@ def image_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
     side, patch, channels = m.image_size, m.patch_size, m.num_channels
     image = c.given(t, "image", ("b", channels, side, side), FP32)
     pixels = op.cast(t, image, o.width)
+    if pixels is not image:
+        t.hold(pixels)  # by the name of what was given
     dims: Dims = ("h", channels, patch, patch)
     w = t.parameter("patch_embeddings.weight", dims, o.width, o.base_trained, role="convolution")
     bias = t.parameter("patch_embeddings.bias", ("h",), o.width, o.base_trained)

@@ -34,10 +34,9 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
         gate, up = op.split(t, both, ("gate", "up"), (inner, inner))
         if c.options.fused:
             product = fused.gated(t, *(fused.contiguous(t, one) for one in (gate, up)), in_place=True)
-            named = (gate, up)
         else:
             product = op.mul(t, up, activate(t, gate), "product", inner)
-            t.use(up)
+        named = (gate, up)
     else:
         gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=into)
         if few:
