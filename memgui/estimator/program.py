@@ -60,6 +60,10 @@ class Kind:
         """what a layer of this kind hands to those that follow"""
         self.passed = group([tensor for block in blocks for tensor in block.tape.passed])
         """what it hands to the next layer alone, whose checkpoint keeps it"""
+        named = [(one, one in block.saved) for block in blocks for one in block.tape.trailing]
+        trailing = [one for one, saved in named if self.recomputed or not saved]
+        self.trailing = group([*trailing, *(() if self.recomputed else self.passed.things)])
+        """what the model's code refers to until the next layer returns, and nobody keeps"""
 
         out = blocks[-1].tape.out
         assert out is not None
@@ -155,8 +159,9 @@ class Stack:
         self.passed_last = last.passed if last.recomputed else NONE
         """what the last layer passes on, and nobody keeps"""
         first = self.runs[0][0]
-        self.passed_forward = NONE if first.recomputed else first.passed
-        """what a layer is given, which its code refers to until the next one has its own"""
+        trailing = [kind.trailing for kind in self.kinds]
+        self.passed_forward = trailing[0] if all(group.things for group in trailing) else NONE
+        """what the model's code refers to until the next layer has its own, and nobody keeps"""
         self.holds_input_outside = out.root in tape.outside
         """whether the first layer's input is referred to until the loss is there"""
         self.results = group([one for one in tape.results if one not in kept])

@@ -102,6 +102,7 @@ class Tape:
         "results",
         "reused",
         "sizes",
+        "trailing",
         "training",
         "written",
     )
@@ -139,6 +140,7 @@ class Tape:
         self.outside: tuple[Tensor, ...] = ()
         self.referred: tuple[Tensor, ...] = ()
         self.passed: tuple[Tensor, ...] = ()
+        self.trailing: tuple[Tensor, ...] = ()
         self.passing = False
         self.forgets = 0
         self.leaf: Tensor | None = None
@@ -311,6 +313,11 @@ class Tape:
         """``tensor`` is given to the next layer (and so kept by its checkpoint), be it used there or not."""
         self.hold(tensor)
         self.passed += (tensor.root,)
+
+    def trail(self, tensor: Tensor) -> None:
+        """The model's code refers to ``tensor`` until the next layer returns (a result that is not used)."""
+        self.hold(tensor)
+        self.trailing += (tensor.root,)
 
     def return_(self, tensor: Tensor) -> None:
         """``tensor`` is handed out, and part of what the model returns."""

@@ -18,6 +18,9 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     m = c.model
     if m.repeats_key_values:
         k, v = every_head(t, c, k), every_head(t, c, v)
+    if m.score_scaling == "fused":  # BLOOM's attention is one function, which names all that it makes
+        v = batched(t, c, v)
+        c.named.append(v)
     scores = _scores(t, c, q, k)
     if m.explicit_mask and c.alibi is not None:
         scores = _with_slopes(t, c, scores, c.alibi)
@@ -44,12 +47,15 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     if m.score_scaling == "fused":
         c.named += (scores, weights)
     probabilities = op.dropout(t, probabilities, c.options.attention_dropout)
-    t.hold(probabilities)
+    if (
+        m.score_scaling == "fused"
+    ):  # BLOOM's layers return them, and its model has a name for what they return
+        t.trail(probabilities)
+    else:
+        t.hold(probabilities)
     width = c.options.autocast or v.width
     probabilities, values = op.cast(t, probabilities, width), op.cast(t, v, width)
     values = batched(t, c, values)
-    if m.score_scaling == "fused":
-        c.named.append(values)
     out = op.matmul(t, probabilities, values, "attention output", (*c.rows, "a", v.dims[-1]))
     t.use(k, v)
     if factor is not None:
@@ -66,7 +72,7 @@ def _scores(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
     q, k = op.cast(t, q, width), op.cast(t, k, width)
     q, k = batched(t, c, q), batched(t, c, k)
     scores = op.matmul(t, q, k, "scores", dims)
-    if m.score_scaling == "fused":  # BLOOM's attention is one function, which names all that it makes
+    if m.score_scaling == "fused":
         c.named += (q, k)
     elif m.explicit_mask and c.alibi is not None:
         return scores

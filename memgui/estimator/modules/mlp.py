@@ -55,6 +55,8 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
         product = norm(t, c, product, "ffn_sub_norm")
     c.give(product)
     y = projection(t, c, product, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
+    if m.bias_added:
+        named = (*named, product)  # which autocast casts for the product, not for the sum
     t.use(x, *named)
     if m.mlp_in_weight_format:
         t.use(wide)  # given to the layer, which autocast casts for itself

@@ -6,7 +6,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.adapters import adapted, low_rank, scaled_input, scaled_output
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.frozen import LINEARS
-from memgui.estimator.tape import Dims, Tape, Tensor
+from memgui.estimator.tape import Dims, Parameter, Tape, Tensor
 
 
 def projection(
@@ -39,8 +39,8 @@ def projection(
     given = scaled_input(t, c, x, role, called, wide) if beside else x
     if o.base:
         y = LINEARS[o.base](t, c, given, w, shift, name, dims)
-    elif shift is not None and c.model.bias_added:  # Falcon: a step of its own, which autocast leaves alone
-        y = op.add_broadcast(t, op.linear(t, given, w, None, name, dims), shift, name)
+    elif c.model.bias_added:
+        y = _turned_over(t, given, w, shift, name, dims)
     else:
         y = op.linear(t, given, w, shift, name, dims, "addmm" if bias else "mm")
     if not beside:
@@ -49,3 +49,13 @@ def projection(
     if adapted(c, called) and not ("experts.down" in c.names and role.startswith("mlp.")):
         return low_rank(t, c, x, y, called, name, out, wide, cut)
     return scaled_output(t, c, y, role, called, out)
+
+
+def _turned_over(t: Tape, x: Tensor, w: Parameter, shift: Parameter | None, name: str, dims: Dims) -> Tensor:
+    """Falcon: a product with the weight's transpose, whose copy autocast does not remember.
+
+    The bias is a step of its own, which autocast leaves alone.
+    """
+    used = op.copy_of_weight(t, w, t.autocast or w.width)
+    y = op.linear(t, x, used, None, name, dims)
+    return y if shift is None else op.add_broadcast(t, y, shift, name)
