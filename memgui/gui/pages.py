@@ -58,6 +58,7 @@ class Pages(QObject):
         context.jobs.busy.connect(tabs.set_busy)
         self._turn = QTimer(self)
         self._turn.setSingleShot(True)
+        self._turn.setInterval(1)  # at 0 it could come in the very round of events in which it is started
         self._turn.timeout.connect(lambda: self._bring_up_to_date(tabs.current))
         self._behind = QElapsedTimer()
         context.document.result.connect(self._follow)
