@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QTreeView,
     QWidget,
 )
+from shiboken6 import isValid
 
 from memgui.document.selection import ComponentPath, Selection
 from memgui.gui.controls.frames import by_keyboard, outlined
@@ -37,8 +38,7 @@ class LegendTree(QTreeView):
 
     def __init__(self, model: LegendModel, selection: Selection, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        # Found by its name: viewport() would first have Python look through every kind of widget, for 9 ms.
-        self.ground: QWidget = self.findChild(QWidget, "qt_scrollarea_viewport")  # type: ignore[assignment]
+        self._ground: QWidget | None = None
         self._selection = selection
         self._rows = model
         self._columns: Columns | None = None
@@ -65,6 +65,15 @@ class LegendTree(QTreeView):
         model.modelReset.connect(self._open.clear)
         selection.selected.connect(self.follow)
         selection.hovered.connect(lambda path: self.ground.update())
+
+    @property
+    def ground(self) -> QWidget:
+        """The viewport, found anew where PySide takes it for deleted: painting on that ends the process."""
+        if self._ground is None or not isValid(self._ground):
+            # By its name: viewport() would first have Python look through every kind of widget, for 9 ms.
+            self._ground = self.findChild(QWidget, "qt_scrollarea_viewport")
+            assert self._ground is not None
+        return self._ground
 
     def set_columns(self, columns: Columns) -> None:
         """Where the columns end; the header and the total stand on the same edges."""
