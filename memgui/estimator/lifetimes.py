@@ -105,6 +105,9 @@ def _last_uses(tape: Tape, saved: Collection[Tensor]) -> tuple[int, dict[int, li
                 last[tensor.base or tensor] = index
         if op.saves:
             stop_op = index
+    if not saved:
+        for end, tensors in tape.dangling:
+            last.update(dict.fromkeys([tensor.root for tensor in tensors], tape.ops.index(end)))
     for stays in _staying(tape, saved):
         for root in stays:
             last.pop(root, None)

@@ -72,6 +72,7 @@ class Tape:
         "carried",
         "cast_cache",
         "compiled",
+        "dangling",
         "drawn",
         "final",
         "folded",
@@ -141,6 +142,7 @@ class Tape:
         self.referred: tuple[Tensor, ...] = ()
         self.passed: tuple[Tensor, ...] = ()
         self.trailing: tuple[Tensor, ...] = ()
+        self.dangling: tuple[tuple[Op, tuple[Tensor, ...]], ...] = ()
         self.passing = False
         self.forgets = 0
         self.leaf: Tensor | None = None
@@ -300,6 +302,10 @@ class Tape:
         """Python still refers to ``tensors`` up to here (an argument of a call that returns now)."""
         self.run("", tensors, (), (), ())
 
+    def cut_off(self, *tensors: Tensor) -> None:
+        """From here on a graph alone refers to ``tensors``, and leads nowhere: who saves nothing has none."""
+        self.dangling += ((self.written[-1], tensors),)
+
     def hold(self, *tensors: Tensor) -> None:
         """Python refers to ``tensors`` until the layer returns (a result that is not used)."""
         self.held += tuple([tensor.root for tensor in tensors])
@@ -378,22 +384,9 @@ class Tape:
         inner: tuple[int, int] | None = None,
     ) -> None:
         """Add an operator."""
-        self.written.append(
-            Op(
-                name,
-                self.part,
-                self.module,
-                ins,
-                outs,
-                saves,
-                back,
-                extra,
-                back_extra,
-                back_inner,
-                inner,
-                self.region,
-            )
-        )
+        part, module, region = self.part, self.module, self.region
+        made = Op(name, part, module, ins, outs, saves, back, extra, back_extra, back_inner, inner, region)
+        self.written.append(made)
 
     def record(
         self,
@@ -411,22 +404,9 @@ class Tape:
         if not out.grad:
             saves = back = ()
             back_extra = back_inner = None
-        self.written.append(
-            Op(
-                name,
-                self.part,
-                self.module,
-                ins,
-                (out,),
-                saves,
-                back,
-                extra,
-                back_extra,
-                back_inner,
-                inner,
-                self.region,
-            )
-        )
+        part, module, region = self.part, self.module, self.region
+        made = Op(name, part, module, ins, (out,), saves, back, extra, back_extra, back_inner, inner, region)
+        self.written.append(made)
         return out
 
 

@@ -10,7 +10,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.names import SCALED, USUALLY_SCALED
 from memgui.estimator.options import WIDTHS
-from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
+from memgui.estimator.tape import ALIAS, NEW, Dims, Parameter, Tape, Tensor
 
 FP32 = 4
 
@@ -40,15 +40,25 @@ def kept(c: Context, called: str) -> bool:
 
 
 def low_rank(
-    t: Tape, c: Context, x: Tensor, base: Tensor, called: str, name: str, out: Dims, wide: Dims, cut: str
+    t: Tape,
+    c: Context,
+    x: Tensor,
+    base: Tensor,
+    called: str,
+    name: str,
+    out: Dims,
+    wide: Dims,
+    cut: str,
+    *,
+    biased: bool = False,
 ) -> Tensor:
     """``base + scaling * B(A(dropout(x)))``.
 
     Beside a bitsandbytes layer PEFT copies the 4-bit result first, leaves casts to autocast where that
     is on, and casts its own result before the sum (AWQ: before it is scaled); else after it.  Its input
-    is an argument of the call.
+    is an argument of the call.  ``biased``: ``base`` has a bias in it.
     """
-    result = _low_rank(t, c, x, base, called, name, out, wide, cut)
+    result = _low_rank(t, c, x, base, called, name, out, wide, cut, biased)
     t.use(x)
     return result
 
@@ -65,7 +75,16 @@ def idle_adapter(t: Tape, c: Context, called: str, out: Dims, wide: Dims) -> Non
 
 
 def _low_rank(
-    t: Tape, c: Context, x: Tensor, base: Tensor, called: str, name: str, out: Dims, wide: Dims, cut: str
+    t: Tape,
+    c: Context,
+    x: Tensor,
+    base: Tensor,
+    called: str,
+    name: str,
+    out: Dims,
+    wide: Dims,
+    cut: str,
+    biased: bool,
 ) -> Tensor:
     o, lora = c.options, c.options.lora
     assert lora is not None
@@ -85,7 +104,7 @@ def _low_rank(
     dropped = op.dropout(t, own, lora.dropout)
     dims = (*rows, *out)
     if lora.variant == "dora":
-        total = _decomposed(t, c, dropped, base, down, up, called, name, (out, wide), dropped is own)
+        total = _decomposed(t, c, dropped, base, down, up, called, name, (out, wide), dropped is own, biased)
         if packed and t.autocast:
             t.part = part
             return total
@@ -121,11 +140,12 @@ def _decomposed(
     name: str,
     shape: tuple[Dims, Dims],
     reuses_base: bool,
+    biased: bool,
 ) -> Tensor:
     """DoRA: the norms of ``W + scaling * B @ A`` are computed anew, by sending an identity through A and B.
 
-    All of that is alive until the adapter returns; but a checkpoint keeps nothing of the graph behind the
-    product, which is cut off.  With dropout the base's product is computed again
+    All of that is alive until the adapter returns, but for the graph behind the product where nothing is
+    kept.  With dropout the base's product is computed again
     from the dropped input and a copy of the weight, which autograd then keeps.
     """
     out, wide = shape
@@ -141,7 +161,7 @@ def _decomposed(
     product = t.tensor("B @ A", (*wide, *out), half)
     t.run("mm", (through, up), (product,), (), ())
     t.use(identity)
-    behind = () if c.options.layerwise and c.options.checkpoint_every == 1 else (seen, through)
+    t.cut_off(seen, through)
     update = op.cast(t, product, width)
     weight = _unpacked(t, c, (*out, *wide), width)
     scaled = op.scale(t, update)
@@ -158,11 +178,14 @@ def _decomposed(
         again = t.tensor("base, dropped", dims, t.autocast or width, x.grad)
         copies = (weight,) if weight is not None else ()
         t.record("mm", (x, *copies), again, copies, ((x, NEW),))
+    elif biased:
+        again = t.tensor("base without bias", dims, base.width, base.grad)
+        t.record("sub", (base,), again, (), ((base, ALIAS),))
     less = op.shift(t, ratio)
     straight = op.mul(t, again, less, "base, rescaled", dims)
     crossed = op.scale(t, op.mul(t, outer, ratio, "adapter, rescaled", dims))
     extra = op.add(t, straight, crossed, name)
-    t.use(x, *behind, product, update, outer, *((weight,) if weight is not None else ()))
+    t.use(x, again, seen, through, product, update, outer, *((weight,) if weight is not None else ()))
     result = op.add(t, base, extra, name)
     t.use(extra)
     return result

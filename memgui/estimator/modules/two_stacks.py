@@ -110,7 +110,7 @@ def source_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
     ids = c.given(t, "token ids", c.rows, INT64)
     table = _shared_table(t, c)
     x = _embedded(t, c, ids, table, counted=True)
-    hidden_tokens(t, c, x.width)
+    hidden_tokens(t, c, c.options.width)
     return x
 
 
@@ -231,10 +231,10 @@ def target_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
     if m.explicit_mask and o.attention != "eager":
         _mask(t, c, 1)
     else:
-        masks(t, c, x.width)
+        masks(t, c, o.width)  # as what is embedded, before a norm
         c.handed += c.masks.values()
     if c.over is not None and c.over.options.masked:
-        _mask(t, c.over, x.width if o.attention == "eager" else 1)
+        _mask(t, c.over, o.width if o.attention == "eager" else 1)
     return x
 
 
