@@ -52,6 +52,8 @@ class Cast:
                         if tensor.origin == PARAMETER:
                             self._last[tensor] = index
         self._seen: set[Tensor] = set()
+        self._settled: dict[tuple[Block, ...], Roles] = {}
+        """the roles of layers that stay as they are, but at the end"""
         self._roles: dict[tuple[object, ...], Role] = {}
 
     def alone(self, blocks: Iterable[Block]) -> bool:
@@ -64,17 +66,24 @@ class Cast:
         if self.alone(blocks):
             return [((), count)]
         ending = {tensor for tensor, last in self._last.items() if last == index}
+        known = None if ending else self._settled.get(blocks)
+        if known is not None:
+            return [(known, count)]
         if count == 1:
             return [(self._layer(blocks, ending), 1)]
         first = self._layer(blocks, set())
         further = self._layer(blocks, set())
         last = self._layer(blocks, ending)
         if not any(role.ends for role in last):
-            return [(first, 1), (further, count - 1)]
+            return [(first, count)] if first == further else [(first, 1), (further, count - 1)]
         return [(first, 1), *([(further, count - 2)] if count > 2 else []), (last, 1)]
 
     def _layer(self, blocks: tuple[Block, ...], ending: set[Tensor]) -> Roles:
-        return tuple([self._role(block, ending) for block in reversed(blocks)][::-1])
+        settled = all(self._touched.get(block, self._seen) <= self._seen for block in blocks)
+        found = tuple([self._role(block, ending) for block in reversed(blocks)][::-1])
+        if settled and not ending:  # nothing new to any of them: such a layer has these roles each time
+            self._settled[blocks] = found
+        return found
 
     def _role(self, block: Block, ending: set[Tensor]) -> Role:
         touched = self._touched.get(block)
