@@ -7,6 +7,7 @@ from functools import partial
 
 from memgui.estimator.events import Gradient, Scratch, Thing
 from memgui.estimator.formula import formula
+from memgui.estimator.modules.reach import LENDING
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.program import Program
 from memgui.estimator.result import COMPONENTS, Derivation, Node
@@ -85,9 +86,9 @@ def part_of(thing: Thing | State) -> str:
 
 
 def block_of(thing: Thing | State) -> str:
-    """The block that a thing belongs to; the first of alike blocks is shown with them."""
+    """The block that a thing belongs to; what is like others in all but one thing is shown with them."""
     block = thing.of.block if isinstance(thing, Gradient | Scratch | State) else thing.block
-    return block.removesuffix(".first")
+    return LENDING.get(block) or block.removesuffix(".first")
 
 
 class Breakdown:

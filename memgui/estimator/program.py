@@ -7,8 +7,8 @@ written once; a run of equal layers is a count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache, partial
 from itertools import chain, groupby
 from math import prod
 from operator import attrgetter
@@ -26,6 +26,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.names import names
 from memgui.estimator.modules.outline import StackPlan, block_label, outline
 from memgui.estimator.modules.ranks import sent
+from memgui.estimator.modules.taken_over import taken_over
 from memgui.estimator.options import OLD, Options
 from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.split import on_rank, within
@@ -104,6 +105,10 @@ LAYER_KEYS = {"layers": "layer", "encoder": "encoder.layer", "decoder": "layer"}
 """What moments are called: of the block before a stack's layers, and of its layers."""
 
 
+Variant = tuple[str, str, bool, bool, int]
+"""Of a block: name, the weights it shares, whether it is frozen, gradient and width of its input."""
+
+
 class Stack:
     """Layers in runs (kind, how many), and the block before them that makes their input (``frame``)."""
 
@@ -113,8 +118,7 @@ class Stack:
         self.frame_key, self.layer_key = FRAME_KEYS[frame.tape.key], LAYER_KEYS[name]
         self.runs: list[tuple[Kind, int]] = []
         self.kinds: list[Kind] = []
-        self.blocks: dict[tuple[str, str, bool, bool, int], Block] = {}
-        """by name, the weights they share, whether they are frozen, gradient and width of their input"""
+        self.blocks: dict[Variant, Block] = {}
         self.pools: dict[tuple[str, int], list[Parameter]] = {}
         """weights that layers share, by their name and the number of the block"""
         self.back: list[Stretch] = []
@@ -332,10 +336,9 @@ class Program:
             variant = name, layer.weights, frozen, x.grad, x.width
             block = stack.blocks.get(variant)
             if block is None:
-                first = stack.blocks.get((f"{name}.first", *variant[1:]))
-                further = first.tape.further(name) if first is not None else None
-                if further is not None:
-                    block = Block(further)
+                tape = taken_over(name, context, partial(_written, stack.blocks, variant))
+                if tape is not None:
+                    block = Block(tape)
                 else:
                     pool = stack.pools.setdefault((layer.weights, len(blocks)), []) if layer.weights else None
                     block = self._block(name, write, context, x, pool, self.options.recomputed)
@@ -393,6 +396,12 @@ class Program:
         for block, count in self.blocks():
             yield block.tape.parameters, count
         yield from self.beside
+
+
+def _written(blocks: Mapping[Variant, Block], variant: Variant, name: str) -> Tape | None:
+    """The tape of another block of the same variant."""
+    found = blocks.get((name, *variant[1:]))
+    return None if found is None else found.tape
 
 
 def _publish(block: Block) -> None:

@@ -83,6 +83,7 @@ class Tape:
         "held",
         "inset",
         "key",
+        "keys_and_values",
         "leaf",
         "loss",
         "module",
@@ -129,6 +130,7 @@ class Tape:
         self.written: list[Op] = []
         self.folded = False
         self.inset: tuple[slice, slice] | None = None
+        self.keys_and_values: tuple[Tensor, Tensor] | None = None
         self.parameters: list[Parameter] = []
         self.buffers: tuple[Tensor, ...] = ()
         self.cached: tuple[Tensor, ...] = ()
@@ -175,25 +177,13 @@ class Tape:
         """Of blocks that are alike this first one alone does what was written since there were so many."""
         self.inset = slice(operators, len(self.written)), slice(parameters, len(self.parameters))
 
-    def further(self, key: str) -> Tape | None:
-        """The tape of a block that is like this one and comes later, ``None`` where nothing was set apart.
-
-        Its tensors are the same ones, but for those set apart.
-        """
-        if self.inset is None or self.folded or self.pool is not None:
-            return None
-        made = {out for op in self.written[self.inset[0]] for out in op.outs}
+    def like(self, key: str) -> Tape:
+        """A tape of the same tensors and operators, to change."""
         tape = Tape(key, self.sizes)
         for name in self.__slots__:
             setattr(tape, name, getattr(self, name))
         tape.key = key
-        tape.inset = None
         tape.written, tape.parameters = self.written[:], self.parameters[:]
-        del tape.written[self.inset[0]], tape.parameters[self.inset[1]]
-        tape.cast_cache = [one for one in self.cast_cache if one not in made]
-        tape.held = tuple([one for one in self.held if one not in made])
-        tape.handed_out = tuple([one for one in self.handed_out if one not in made])
-        tape.leaf = None if self.leaf in made else self.leaf
         return tape
 
     # -- tensors ------------------------------------------------------------------------------

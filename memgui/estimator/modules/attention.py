@@ -70,7 +70,9 @@ def attention(
         if reach.limited:
             counter(t, c)
         k, v = cached(t, c, k, reach), cached(t, c, v, reach)
-    _lend(t, c, reach, k, v)
+    t.keys_and_values = k, v
+    if reach.lends:
+        lend(t, c, reach, k, v)
     if prepare is not None:
         prepare(t, c)
     y = attend(t, c, q, k, v, reach)
@@ -140,14 +142,13 @@ def _key_and_value(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor]:
     return k, v
 
 
-def _lend(t: Tape, c: Context, reach: Reach, k: Tensor, v: Tensor) -> None:
-    """Keep keys and values for later layers, where any use them."""
-    if reach.lends:
-        c.lent[reach.name] = k, v
-        t.hand_out(k, v)
-        c.handed += k, v
-        t.refer(k, passing=True)
-        t.refer(v, passing=True)
+def lend(t: Tape, c: Context, reach: Reach, k: Tensor, v: Tensor) -> None:
+    """Keep keys and values for later layers."""
+    c.lent[reach.name] = k, v
+    t.hand_out(k, v)
+    c.handed += k, v
+    t.refer(k, passing=True)
+    t.refer(v, passing=True)
 
 
 def _borrowed(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
@@ -179,7 +180,9 @@ def _plain(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
 
     tables = c.rotary.get(reach.name, ()) if reach.rotated else ()
     (q, k, v), _ = alike(t, c.met, (_plain, c.options.trained), heads, x, *tables)
-    _lend(t, c, reach, k, v)
+    t.keys_and_values = k, v
+    if reach.lends:
+        lend(t, c, reach, k, v)
     return _output(t, c, attend(t, c, q, k, v, reach), q, k, v, x)
 
 

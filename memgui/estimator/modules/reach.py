@@ -53,6 +53,9 @@ REACHES = {
 }
 """The reach of each mixer that has attention."""
 
+LENDING = {"lending_attention": "full_attention", "lending_sliding_attention": "sliding_attention"}
+"""What those are like in all else whose keys and values later layers use."""
+
 
 def reaches(model: ModelSpec) -> dict[str, Reach]:
     """The reaches that ``model`` has, by name."""
