@@ -26,6 +26,7 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.names import names
 from memgui.estimator.modules.outline import StackPlan, block_label, outline
 from memgui.estimator.modules.ranks import sent
+from memgui.estimator.modules.reach import LENDING
 from memgui.estimator.modules.taken_over import taken_over
 from memgui.estimator.options import OLD, Options
 from memgui.estimator.roles import Cast, Place, Roles
@@ -274,7 +275,7 @@ class Program:
                 alike[what] = own, sizes
             self.context.variants[mixer] = _, sizes = alike[what]
             differing = [letter for letter, value in sizes.values.items() if usual[letter] != value]
-            letters = {letter: f"{letter}_{mixer}" for letter in sorted(differing)}
+            letters = {letter: f"{letter}_{LENDING.get(mixer, mixer)}" for letter in sorted(differing)}
             values |= {name: sizes.values[letter] for letter, name in letters.items()}
             keys = (mixer, *(f"{feed}.{mixer}" for feed in layers.FEED_FORWARDS))
             self.letters |= dict.fromkeys(keys, letters)
