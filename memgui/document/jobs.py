@@ -45,7 +45,8 @@ class Job(msgspec.Struct, eq=False):
 
     def check(self) -> None:
         """Let the windows have their turn; raise :class:`Cancelled` where the answer will be dropped."""
-        if time.monotonic() - self._since > SLICE_S:
+        held = self.free is not None and not self.free.is_set()
+        if held or time.monotonic() - self._since > SLICE_S:
             if self.free is not None and not self.cancelled:
                 self.free.wait(HOLD_MS / 1000)  # no longer: edits that stream in would hold it for ever
             time.sleep(PAUSE_S)
