@@ -8,7 +8,6 @@ from functools import partial
 from memgui.estimator.backward import Back
 from memgui.estimator.between import Between
 from memgui.estimator.block import Block
-from memgui.estimator.bounds import summed
 from memgui.estimator.events import Pairs
 from memgui.estimator.lifetimes import ALONE, Consumer, Role
 from memgui.estimator.outcome import Outcome
@@ -45,19 +44,19 @@ class Inside(Between):
             return self.bounds_forward(inside.kind)
         return [(spot.before, spot.most) for spot in self.spots(inside)]
 
-    def loose(self, layer: Layer) -> Pairs:
+    def loose(self, layer: Layer) -> tuple[Pairs, ...]:
         """A looser bound than :meth:`bounds`, without a look at what dies; none where that is hard."""
         kind, roles = layer.kind, layer.roles
-        if roles is None:
-            given = [block.input.pairs for block in kind.blocks]
-            return summed(kind.shared.pairs, *given, *[block.most_forward for block in kind.blocks])
-        if kind.recomputed:
-            return ()
         found: list[Pairs] = []
-        for block in kind.blocks:
-            found.append(block.start.pairs)
-            found += self._most_back(block, role_of(kind, roles, block))
-        return summed(*found)
+        if roles is None:
+            found.append(kind.shared.pairs)
+            for block in kind.blocks:
+                found += block.input.pairs, block.most_forward
+        elif not kind.recomputed:
+            for block in kind.blocks:
+                found.append(block.start.pairs)
+                found += self._most_back(block, role_of(kind, roles, block))
+        return tuple(found)
 
     def bounds_forward(self, kind: Kind) -> list[tuple[Stock, tuple[Pairs, ...]]]:
         """Bounds on what is alive inside each block of a layer run forward, without going through events.

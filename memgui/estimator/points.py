@@ -68,7 +68,7 @@ class Layer:
         self.roles = roles
         self.slope = slope
         self.spots: tuple[Spot, ...] = ()
-        self.most: Pairs | None = None
+        self.most: tuple[Pairs, ...] | None = None
 
 
 class Point(msgspec.Struct, frozen=True, eq=False, gc=False):

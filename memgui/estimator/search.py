@@ -105,7 +105,7 @@ class Heights:
             return None
         if inside.most is None:
             inside.most = self.walk.loose(inside)
-        return self.numbers.sums((inside.most,)) if inside.most else None
+        return self.numbers.sums(inside.most) if inside.most else None
 
     def place(self, point: Point) -> Place:
         """Where the peak lies."""

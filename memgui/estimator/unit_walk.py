@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 
-from memgui.estimator.bounds import summed
 from memgui.estimator.events import Group, Pairs
 from memgui.estimator.inside import role_of
 from memgui.estimator.outcome import Outcome
@@ -68,11 +67,11 @@ class UnitWalk(Walk):
         for spot in super().inside_forward(kind):
             yield spot.beside(there)
 
-    def loose(self, layer: Layer) -> Pairs:
+    def loose(self, layer: Layer) -> tuple[Pairs, ...]:
         if layer.roles is not None:
             return ()
         unit = self.units.of(layer.kind)
-        return summed(super().loose(layer), unit.gathered.pairs, unit.buffer.pairs, unit.buffer.pairs)
+        return (*super().loose(layer), unit.gathered.pairs, unit.buffer.pairs, unit.buffer.pairs)
 
     def bounds_forward(self, kind: Kind) -> list[tuple[Stock, tuple[Pairs, ...]]]:
         unit = self.units.of(kind)
