@@ -219,8 +219,16 @@ class _Weights:
     def _consume(self, weight: Tensor, op: Op) -> None:
         """The weight is updated, after what ``op`` did so far."""
         consumer = self.consumer
-        if consumer is not None and consumer.work.get(weight):
-            events = self.back.events
+        if consumer is None:
+            return
+        events = self.back.events
+        made = consumer.made.get(weight)
+        if made is not None:
+            events.over(op)
+            for state in made:
+                events.born(state)
+            events.over(consumer.op)
+        if consumer.work.get(weight):
             events.over(op)
             scratch = Scratch(weight, consumer.work[weight], 0)
             events.born(scratch)

@@ -12,6 +12,7 @@ from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward, left_forw
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome, Reading, outcome, read_back
 from memgui.estimator.saved import FREED, behind, saved_roots, staying_in
+from memgui.estimator.state import State
 from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
 
 SPARED = frozenset(
@@ -299,6 +300,8 @@ def _component(new_gradients: str, thing: Thing) -> str:
         return new_gradients if isinstance(of, Parameter) else "loss" if of.loss else "temporary"
     if isinstance(thing, Tensor):
         return "loss" if thing.loss else "kv_cache" if thing.cached else "temporary"
+    if isinstance(thing, State):
+        return "optimizer_states"
     if isinstance(thing, Inner):
         return "overhead"
     return "loss" if thing.of.loss else "temporary"

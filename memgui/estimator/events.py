@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 import msgspec
 
+from memgui.estimator.state import State
 from memgui.estimator.tape import Op, Tensor
 
 
@@ -39,7 +40,7 @@ class Inner(Scratch, eq=False, gc=False):
     """What a kernel allocates itself: the allocator counts it, a tracer of tensors does not see it."""
 
 
-Thing = Tensor | Gradient | Scratch
+Thing = Tensor | Gradient | Scratch | State
 
 Pairs = tuple[tuple[int, int], ...]
 """Bytes as (coefficient, monomial) pairs."""

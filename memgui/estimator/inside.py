@@ -8,7 +8,8 @@ from functools import partial
 from memgui.estimator.backward import Back
 from memgui.estimator.between import Between
 from memgui.estimator.block import Block
-from memgui.estimator.events import Pairs
+from memgui.estimator.events import NONE, Group, Pairs
+from memgui.estimator.events import group as together
 from memgui.estimator.lifetimes import ALONE, Consumer, Role
 from memgui.estimator.outcome import Outcome
 from memgui.estimator.points import Layer, Outside, Place, Spot
@@ -133,6 +134,8 @@ class Inside(Between):
             return live
         live.add(outcome.left, sort)
         live.add(outcome.taken, sort, -1)
+        if self.consumer is not None:
+            live.add(self.made(block, role), sort)
         live.add(block.freed(repeated=kind is not None and kind.recomputed), sort, -1)
         if not block.tape.final:
             live.add(block.start, sort, -1)
@@ -151,6 +154,7 @@ class Inside(Between):
         if self.consumer is not None:
             work = self.consumer.work
             most.append(((sum([work.get(one, 0) for one in block.tape.parameters]), 0),))
+            most.append(self.made(block, role).pairs)
         if role.starts:
             most.append(tuple([(one.coefficient, one.monomial) for one in role.starts.values()]))
         return tuple(most)
@@ -228,6 +232,15 @@ class Inside(Between):
         if kind is None or not kind.recomputed:
             return block, role, self.adds, False, False, self.consumer
         return block, role, self.adds, block is kind.blocks[0], True, self.consumer
+
+    def made(self, block: Block, role: Role) -> Group:
+        """The states that an optimizer which steps in the backward pass makes while a block runs back."""
+        if self.consumer is None or not self.consumer.made:
+            return NONE
+        made = self.consumer.made
+        others = {*role.starts, *role.waiting}.difference(role.ends)
+        weights = [one for one in dict.fromkeys(block.reading(role).reached) if one not in others]
+        return together([state for weight in weights for state in made.get(weight, ())])
 
     def outcome(self, kind: Kind, roles: Roles, block: Block) -> Outcome:
         """What the backward of one of a layer's blocks leaves to others."""

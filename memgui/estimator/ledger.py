@@ -189,7 +189,8 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
         suffix = "2" if further else ""
         accumulate = further or stay
         base = run.base(states=states, gradients=accumulate)
-        walk = run.walk(accumulate=accumulate, ran=states or further)
+        steady = states or further
+        walk = run.walk(accumulate=accumulate, ran=steady, first=not steady)
         for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
             busy = run.busy(base, back=phase == "backward", further=further).bytes
             phases[phase + suffix], operators[phase + suffix] = _highest(run.heights(walk), busy, points)

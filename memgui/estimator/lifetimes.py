@@ -10,11 +10,13 @@ goes back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 from typing import Final
 
 from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, group
+from memgui.estimator.once import once
+from memgui.estimator.state import State
 from memgui.estimator.tape import CARRIED, HELD_BEFORE, MADE, Op, Tape, Tensor
 
 
@@ -46,14 +48,29 @@ ALONE: Final = Role({}, {})
 class Consumer:
     """An optimizer that steps in the backward pass: it takes each gradient as soon as its weight has it.
 
-    ``work`` is what a weight's update holds for a moment, in bytes, while ``operator`` runs.
+    ``work`` is what a weight's update holds for a moment, in bytes, while ``operator`` runs; ``states`` are
+    what the optimizer keeps of the weights, and ``made`` those of each that this step makes.
     """
 
-    __slots__ = ("op", "work")
-
-    def __init__(self, work: Mapping[Tensor, int], operator: str) -> None:
+    def __init__(
+        self,
+        work: Mapping[Tensor, int],
+        operator: str,
+        states: Callable[[], Iterable[tuple[State, int]]] = tuple,
+    ) -> None:
         self.work = work
+        self.operator = operator
         self.op = Op(operator, "optimizer", "", (), (), (), (), None, None, None, None)
+        self.made: dict[Tensor, list[State]] = {}
+        self._states = states
+
+    @once
+    def first(self) -> Consumer:
+        """The same in its first step: each weight's states are made as its first gradient arrives."""
+        first = Consumer(self.work, self.operator)
+        for state, _ in self._states():
+            first.made.setdefault(state.of, []).append(state)
+        return first
 
 
 def forward(tape: Tape, saved: Collection[Tensor], there: Collection[Tensor] = ()) -> Events:

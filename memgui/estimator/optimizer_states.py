@@ -82,7 +82,7 @@ class States:
             steps = {weight.of: _step(((weight, 1),), keeping) for weight, _ in trained}
             operator = next((step.operator for step in steps.values()), "")
             work: dict[Tensor, int] = {weight: step.bytes for weight, step in steps.items()}
-            self.consumer = Consumer(work, operator.removeprefix("aten."))
+            self.consumer = Consumer(work, operator.removeprefix("aten."), self.listed)
         else:
             step = _step(here, keeping)
             self.step = [(_state(weight, one), count) for weight, one, count in step.held]

@@ -72,7 +72,7 @@ def _micro_batch(
     ran: bool,
     further: bool = False,
 ) -> Iterator[Moment]:
-    walk = run.walk(accumulate=accumulate, ran=ran)
+    walk = run.walk(accumulate=accumulate, ran=ran, first=not ran)
     heights = run.heights(walk)
     busy = run.busy(base, back=False, further=further)
     for point in walk.forward():

@@ -245,14 +245,18 @@ class TrainingRun(Run):
         """Whether gradients are there before the first micro batch of a step."""
         return self.gradients_stay and (steady or self.main_gradients)
 
-    def walk(self, *, accumulate: bool, ran: bool = True, traced: bool = False) -> Walk:
-        """The walk of a micro batch; ``accumulate``: gradients are there before it; ``ran``: one was."""
+    def walk(self, *, accumulate: bool, ran: bool = True, traced: bool = False, first: bool = False) -> Walk:
+        """The walk of a micro batch; ``accumulate``: gradients are there before it; ``ran``: one was.
+
+        ``first``: it is the first of all, in which an optimizer that steps in backward makes its states.
+        """
         a, keep = self.account, self.scenario.training.keep_outputs
-        accumulate = accumulate or a.consumer is not None or a.fills or a.adds
+        consumer = a.consumer.first if first and a.consumer is not None else a.consumer
+        accumulate = accumulate or consumer is not None or a.fills or a.adds
         ran = ran and self.refers
         if self.units is not None:
             return unit_walk_of(self.program, self.units, accumulate, keep, self.refers, ran, traced)
-        return walk_of(self.program, accumulate, keep, a.consumer, self.waiting, self.refers, ran, traced)
+        return walk_of(self.program, accumulate, keep, consumer, self.waiting, self.refers, ran, traced)
 
     def heights(self, walk: Walk) -> Heights:
         """How many bytes are alive at the points of a walk."""

@@ -13,7 +13,7 @@ from itertools import chain
 
 from memgui.estimator.block import Block
 from memgui.estimator.events import Group
-from memgui.estimator.inside import Inside
+from memgui.estimator.inside import Inside, role_of
 from memgui.estimator.lifetimes import Consumer, Role
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome
@@ -260,6 +260,8 @@ class Walk(Inside):
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
             left.add(self.left_on(outcome), sort)
             left.add(outcome.taken, sort, -1)
+            if self.consumer is not None:
+                left.add(self.made(block, role_of(kind, roles, block)), sort)
         if self.refers:
             left.include(self.referred(kind, passing=True))
         return left
