@@ -13,6 +13,15 @@ from memgui.estimator.modules.projection import projection
 from memgui.estimator.tape import NEW, Tape, Tensor
 
 FP32 = 4
+AT_ONCE = ("opt", "biogpt")
+"""Models whose layers give the first linear layer's output the name of its input."""
+IN_LINE = frozenset(
+    (
+        *("bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot", "blenderbot-small", "plbart", "mvp"),
+        *("whisper", "xglm", *AT_ONCE),
+    )
+)
+"""Models whose layers have no module for the feed-forward: they give each output the name of its input."""
 
 
 def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, few: bool = False) -> Tensor:
@@ -29,6 +38,8 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
     if not m.gated_mlp:
         up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=m.mlp_bias)
         product = xielu(t, c, up) if m.hidden_act == "xielu" else activate(t, up)
+        if m.model_type in IN_LINE and m.model_type not in AT_ONCE:
+            t.use(x)
     elif m.fused_gate_up:
         both = projection(t, c, x, "mlp.gate_up", "gate and up", (2, width), ("h",), bias=into)
         gate, up = op.split(t, both, ("gate", "up"), (inner, inner))
@@ -57,7 +68,8 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
     y = projection(t, c, product, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
     if m.bias_added:
         named = (*named, product)  # which autocast casts for the product, not for the sum
-    t.use(x, *named)
+    if m.model_type not in IN_LINE:
+        t.use(x, *named)
     if m.mlp_in_weight_format:
         t.use(wide)  # given to the layer, which autocast casts for itself
     return op.scale(t, y) if m.mup_scaling else y
