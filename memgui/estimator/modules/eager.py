@@ -133,7 +133,8 @@ def _floored(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor
     least = t.tensor("least number", (), FP32)
     t.run("full", (), (least,), (), ())
     out = t.tensor("scores", scores.dims, scores.width, scores.grad)
-    extra = (scores.coefficient, scores.monomial)
+    elements = scores.coefficient // scores.width
+    extra = (scores.coefficient + 2 * elements, scores.monomial)  # half the gradient, where equal, where less
     t.record("maximum", (scores, least), out, (scores, least), ((scores, NEW),), None, extra)
     t.use(least)
     return out

@@ -12,6 +12,8 @@ from memgui.estimator.tape import NEW, PARAMETER, Tape, Tensor
 INT64 = 8
 FP32 = 4
 BF16 = 2
+SCALED_INSIDE = ("xglm", "biogpt")
+"""Models whose embedding is a module that multiplies by a number; so do all with a buffer of it."""
 
 
 def tokens(t: Tape, c: Context) -> Tensor:
@@ -37,7 +39,8 @@ def tokens(t: Tape, c: Context) -> Tensor:
         x = leave(t, c, x)
     if adapted(c, called):
         x = embedded(t, c, ids, x, called, narrow)
-    inside = m.embedding_scaling in ("buffer", "whole_buffer")  # the embedding's own module multiplies
+    buffered = m.embedding_scaling in ("buffer", "whole_buffer")
+    inside = buffered or m.model_type in SCALED_INSIDE
     if o.input_leaf and not inside:
         t.make_leaf(x)
     if m.embedding_scaling == "normalizer":
@@ -46,7 +49,7 @@ def tokens(t: Tape, c: Context) -> Tensor:
         x = _multiplied(t, x, o.width)
     elif m.embedding_scaling != "none":
         x = op.scale(t, x)
-        if inside:
+        if buffered:
             t.buffer("embed_scale", (), o.width)
     if o.input_leaf and inside:
         t.make_leaf(x)

@@ -17,6 +17,8 @@ from memgui.estimator.tape import ALIAS, PARAMETER, Dims, Parameter, Tape, Tenso
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 INT64 = 8
+SCALED_OUTSIDE = ("pegasus", "marian")
+"""Models whose stacks multiply what their embedding returns; the others' embedding multiplies itself."""
 
 LABELS = {
     "encoder.attention": QT_TRANSLATE_NOOP("estimator", "encoder, attention"),
@@ -126,9 +128,12 @@ def _embedded(t: Tape, c: Context, ids: Tensor, table: Parameter, *, counted: bo
     """Embedded tokens, with positions and a norm where the model has them."""
     m, o = c.model, c.options
     x = op.embedding(t, ids, table, "embedded tokens", c.hidden)
+    outside = m.model_type in SCALED_OUTSIDE
+    if o.input_leaf and outside:
+        t.make_leaf(x)
     if m.embedding_scaling != "none":
         x = op.scale(t, x)
-    if o.input_leaf:
+    if o.input_leaf and not outside:
         t.make_leaf(x)
     t.hold(x)
     if m.position_embedding == "sinusoidal_buffer":
