@@ -40,7 +40,8 @@ def cross_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
     )
-    t.use(q, k, v, x)
+    t.use(q, k, v, x, *over.named)
+    over.named.clear()
     return op.dropout(t, y, o.hidden_dropout)
 
 

@@ -11,6 +11,8 @@ from memgui.estimator.tape import NEW, PROMOTED, Tape, Tensor
 
 FP32 = 4
 INT64 = 8
+UNRETURNED = ("mvp",)
+"""Models whose attention returns probabilities to those alone who ask for them."""
 
 
 def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
@@ -46,11 +48,14 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     t.use(weights)
     if m.score_scaling == "fused":
         c.named += (scores, weights)
+    kept = probabilities
     probabilities = op.dropout(t, probabilities, c.options.attention_dropout)
     if (
         m.score_scaling == "fused"
     ):  # BLOOM's layers return them, and its model has a name for what they return
         t.trail(probabilities)
+    elif m.model_type in UNRETURNED:
+        c.named += (kept, probabilities)
     else:
         t.hold(probabilities)
     width = c.options.autocast or v.width

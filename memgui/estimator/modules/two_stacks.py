@@ -17,7 +17,7 @@ from memgui.estimator.tape import ALIAS, PARAMETER, Dims, Parameter, Tape, Tenso
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 INT64 = 8
-SCALED_OUTSIDE = ("pegasus", "marian")
+SCALED_OUTSIDE = ("pegasus", "marian", "mvp")
 """Models whose stacks multiply what their embedding returns; the others' embedding multiplies itself."""
 
 LABELS = {
@@ -140,7 +140,7 @@ def _embedded(t: Tape, c: Context, ids: Tensor, table: Parameter, *, counted: bo
         x = _fixed_positions(t, c, x)
     elif m.position_embedding in ("learned", "sinusoidal"):
         own = m.position_offset > 0 or m.num_mel_bins > 0  # Blenderbot has one row for all sequences
-        rowwise = counted and own and m.position_embedding == "learned"
+        rowwise = (counted or m.model_type == "mvp") and own and m.position_embedding == "learned"
         x = _positions(t, c, x, counted=rowwise)
     if m.embedding_norm:
         x = norm(t, c, x, "layernorm_embedding", part="embedding")

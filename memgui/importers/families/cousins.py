@@ -132,5 +132,5 @@ def plbart(c: Config) -> Fields:
 
 @family("mvp")
 def mvp(c: Config) -> Fields:
-    """BART whose attention is its own."""
-    return {**bart(c), "sdpa": False}
+    """BART whose attention is its own: it scales the queries."""
+    return {**bart(c), "sdpa": False, "query_scaling": True, "score_scaling": "none"}
