@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
+from typing import Final
 
 import msgspec
 
@@ -43,6 +44,9 @@ STAGES = {"loss": "head"}
 
 CARVED = "5.24"
 """The version that takes weights out of one block."""
+
+NEAR: Final = 50
+"""Peaks that differ by less than this part may change places when blocks are counted."""
 
 
 class Pass:
@@ -213,10 +217,21 @@ class InferenceRun(Run):
             rest = part.numbers.bytes(self.cache(part.walk, before=True))
             rest += sum(part.input_sizes) if self.share.stem else 0
             rows = [(row, rest) for row in self.rows(part.walk)]
-            found = part.heights.highest_of(rows, 0 if best is None else best[1].bytes + 1)
-            if found is not None:
+            floor = 0 if best is None else best[1].bytes - self._near(best[1]) + 1
+            found = part.heights.highest_of(rows, floor)
+            if found is not None and (best is None or self._is_above((part, found), best)):
                 best = part, found
         return best
+
+    def _near(self, best: Highest) -> int:
+        return (self.account.weight_bytes + best.bytes) // NEAR
+
+    def _is_above(self, other: tuple[Pass, Highest], best: tuple[Pass, Highest]) -> bool:
+        """Whether another pass's peak is higher; what blocks add decides where they are nearly as high."""
+        if other[1].bytes - best[1].bytes > self._near(best[1]):
+            return True
+        there, here = (self._found(part, found.point, found.offset) for part, found in (other, best))
+        return _with_blocks(there) > _with_blocks(here)
 
     def peak(self) -> Found:
         if self._highest is None:  # a device without layers
@@ -285,6 +300,12 @@ class InferenceRun(Run):
             after = before.plus(amount_of(self.cache(walk), part.tensors))
             stage = f"after_{part.name}"
             yield moment(stage, stage, SERVING[stage], after, overhead)
+
+
+def _with_blocks(found: Found) -> int:
+    """The bytes of all blocks."""
+    whole = found.base.plus(found.amount)
+    return whole.bytes + whole.excess
 
 
 def _generating(scenario: Scenario, tokens: int) -> Scenario:

@@ -190,7 +190,7 @@ def field_lines(fields: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _field(entry: Mapping[str, Any]) -> Iterator[str]:
-    unit = f", {entry['unit']}" if entry["unit"] else ""
+    unit = f", {entry['unit']}" if entry["unit"] not in ("", None, entry["type"]) else ""
     yield f"{entry['path']}  ({entry['type']}{unit})"
     if entry["choices"]:
         yield f"    one of: {', '.join(entry['choices'])}{', or any other' if entry['open_choices'] else ''}"

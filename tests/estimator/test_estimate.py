@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memgui.catalog import Catalog
 from memgui.estimator import Estimate, estimate, ledger
 from memgui.estimator.result import COMPONENTS, Node
-from memgui.spec import Lora, Parallelism, Scenario
+from memgui.spec import Lora, Parallelism, Scenario, replace
 from memgui.spec.model import ModelSpec
 from tests.estimator import families
 from tests.estimator.build import serving, spread, training
@@ -271,3 +272,13 @@ def test_what_is_not_modelled_is_unknown() -> None:
         assert found.peak_bytes == 0
         with pytest.raises(NotImplementedError):
             ledger(scenario)
+
+
+@pytest.mark.parametrize(
+    "model", ["Llama-2-13b-chat-hf", "whisper-large-v3", "Qwen1.5-14B", "Orion-14B-Base"]
+)
+def test_no_moment_of_serving_is_above_the_peak(model: str) -> None:
+    catalog = Catalog()
+    scenario = replace(catalog.first_scenario(), "model", catalog.model(model).model)
+    found = estimate(replace(scenario, "task", "inference"))
+    assert max(moment.bytes for moment in found.timeline) == found.peak_bytes
