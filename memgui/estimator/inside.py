@@ -105,9 +105,7 @@ class Inside(Between):
             if self.traced or kind.sparing:
                 rel.happen(place().events, sort)
             else:
-                born, gone = block.left_passing if passing else block.left_running
-                rel.add(born, sort)
-                rel.add(gone, sort, -1)
+                rel.exchange(block.left_passing if passing else block.left_running, sort)
             rel.add(block.output, sort, -1)
             if index and (passing or not block.carried):
                 rel.add(block.input, sort, -1)
@@ -185,11 +183,10 @@ class Inside(Between):
         blocks = kind.blocks
         spots: list[Spot] = []
         held = Stock()
-        born, gone = self.back(blocks[-1], role_of(kind, roles, blocks[-1]), kind).early()
+        early = self.back(blocks[-1], role_of(kind, roles, blocks[-1]), kind).early()
         sort = self._sort_again(kind, blocks[-1])
         for passing in (rel, held):
-            passing.add(born, sort)
-            passing.add(gone, sort, -1)
+            passing.exchange(early, sort)
         for index, block in enumerate(blocks):
             sort = self._sort_again(kind, block)
             events, made = block.running, block.made

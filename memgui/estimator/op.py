@@ -8,7 +8,7 @@ that is asked of most blocks; where the order of births and deaths matters, it i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import methodcaller
 from typing import Any, Final, TypeVar
 
@@ -67,6 +67,24 @@ def copy(tensor: Some) -> Some:
 
 _copied: Final[Callable[[Any], Any]] = methodcaller("__copy__")
 _NOTHING: Final = 0, 0
+
+
+def on_others(op: Op, same: Mapping[Tensor, Tensor]) -> Op:
+    """The operator with the tensors that stand for others in place of these."""
+    return Op(
+        op.name,
+        op.part,
+        op.module,
+        tuple([same.get(one, one) for one in op.ins]),
+        tuple([same.get(one, one) for one in op.outs]),
+        tuple([same.get(one, one) for one in op.saves]),
+        tuple([(same.get(one, one), how) for one, how in op.back]),
+        op.extra,
+        op.back_extra,
+        op.back_inner,
+        op.inner,
+        op.region,
+    )
 
 
 def one_by_one(ops: Iterable[Op]) -> list[Op]:
@@ -257,19 +275,4 @@ class Pattern:
             made.block = block
             if made.base is not None:
                 made.base = same[made.base]
-        return [
-            Op(
-                one.name,
-                one.part,
-                one.module,
-                tuple([same[tensor] for tensor in one.ins]),
-                tuple([same[tensor] for tensor in one.outs]),
-                tuple([same[tensor] for tensor in one.saves]),
-                tuple([(same[tensor], how) for tensor, how in one.back]),
-                one.extra,
-                one.back_extra,
-                one.back_inner,
-                one.inner,
-            )
-            for one in self.ops
-        ]
+        return [on_others(one, same) for one in self.ops]

@@ -70,10 +70,11 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
     again its inputs are kept, and what was made in it is not.
     """
     saved: dict[Tensor, int] = {}
-    if tape.folded and not tape.regions:
-        return _saved_of_stretches(tape)
     if not tape.regions:
         for op in tape.written:
+            if tape.folded and isinstance(op, Stretch):
+                _save_stretch(op, saved)
+                continue
             for tensor in op.saves:
                 root = tensor.base or tensor
                 if root in saved:
@@ -104,25 +105,13 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
     return saved
 
 
-def _saved_of_stretches(tape: Tape) -> dict[Tensor, int]:
-    """The same of a tape on which operators stand for several."""
-    saved: dict[Tensor, int] = {}
-    for op in tape.written:
-        if isinstance(op, Stretch):
-            for index, place in op.pattern.places:
-                if op.saves[index] not in saved:
-                    op.saves[index].part, op.saves[index].module = place
-            for root in op.saves:
-                saved[root] = saved.get(root, 0) + 1
-            continue
-        for tensor in op.saves:
-            root = tensor.base or tensor
-            if root in saved:
-                saved[root] += 1
-            elif root.origin != PARAMETER:
-                saved[root] = 1
-                root.part, root.module = op.part, op.module
-    return saved
+def _save_stretch(op: Stretch, saved: dict[Tensor, int]) -> None:
+    """Add what is saved by an operator that stands for several."""
+    for index, place in op.pattern.places:
+        if op.saves[index] not in saved:
+            op.saves[index].part, op.saves[index].module = place
+    for root in op.saves:
+        saved[root] = saved.get(root, 0) + 1
 
 
 def behind(tape: Tape) -> dict[Tensor, None]:

@@ -43,8 +43,12 @@ class Stock(msgspec.Struct, eq=False, gc=False):
 
     def happen(self, events: Events, sort: Sorter, stop: int | None = None, *, whole: bool = True) -> None:
         """The first ``stop`` events happen (all of them); see :meth:`Events.net`."""
-        born, gone = events.net(stop, whole=whole)
-        self.add(born, sort)
+        self.exchange(events.net(stop, whole=whole), sort)
+
+    def exchange(self, change: tuple[Group, Group], sort: Sorter) -> None:
+        """The things of the first group come, those of the second go."""
+        come, gone = change
+        self.add(come, sort)
         self.add(gone, sort, -1)
 
     def links(self) -> list[Stock]:

@@ -145,8 +145,8 @@ class Units:
 def _packed(program: Program, scheme: WeightScheme) -> dict[Parameter, int]:
     """Bytes of each weight that is packed, which is gathered as it is and unpacked where it is used."""
     often: dict[Parameter, int] = {}
-    for block, count in program.blocks():
-        for one in block.tape.parameters:
+    for weights, count in program.weights():
+        for one in weights:
             often[one] = often.get(one, 0) + count
     total: dict[Parameter, int] = {}
     for thing, count in stored(program, scheme):

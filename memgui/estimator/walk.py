@@ -55,7 +55,6 @@ class Walk(Inside):
         self.adds = self.brief = accumulate
         self._ahead: dict[Kind, Layer] = {}
         self._behind: dict[tuple[Kind, Roles, str], Layer] = {}
-        self._points: dict[Rows, tuple[Point, ...]] = {}
 
     @once
     def rows_forward(self) -> Rows:
@@ -69,18 +68,19 @@ class Walk(Inside):
 
     def forward(self) -> tuple[Point, ...]:
         """The points of the forward pass."""
-        return self._each(self.rows_forward)
+        return self._points_forward
 
     def backward(self) -> tuple[Point, ...]:
         """The points of the backward pass."""
-        return self._each(self.rows_backward)
+        return self._points_backward
 
-    def _each(self, rows: Rows) -> tuple[Point, ...]:
-        found = self._points.get(rows)
-        if found is None:
-            each = (row.points() if isinstance(row, Row) else (row,) for row in rows)
-            found = self._points[rows] = tuple(chain.from_iterable(each))
-        return found
+    @once
+    def _points_forward(self) -> tuple[Point, ...]:
+        return tuple(_points(self.rows_forward))
+
+    @once
+    def _points_backward(self) -> tuple[Point, ...]:
+        return tuple(_points(self.rows_backward))
 
     # -- forward ----------------------------------------------------------------------------------
 
@@ -92,9 +92,7 @@ class Walk(Inside):
             live.add(frame.input, sort)
             yield Point(stack.frame_key, live, _run_forward(frame))
             live = Stock(live)
-            born, gone = frame.left_running
-            live.add(born, sort)
-            live.add(gone, sort, -1)
+            live.exchange(frame.left_running, sort)
             live.add(frame.output, sort, -1)
             index = 0
             embedded = self._input_held(stack)
@@ -269,6 +267,10 @@ class Walk(Inside):
     def left_on(self, outcome: Outcome) -> Group:
         """The gradients that a block's backward leaves."""
         return outcome.left
+
+
+def _points(rows: Rows) -> Iterator[Point]:
+    return chain.from_iterable(row.points() if isinstance(row, Row) else (row,) for row in rows)
 
 
 def _run_forward(block: Block) -> Outside:

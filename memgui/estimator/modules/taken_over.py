@@ -11,8 +11,8 @@ from collections.abc import Callable
 from memgui.estimator.modules.attention import lend
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.reach import LENDING, REACHES
-from memgui.estimator.op import copy
-from memgui.estimator.tape import Op, Tape, Tensor
+from memgui.estimator.op import copy, on_others
+from memgui.estimator.tape import Tape, Tensor
 
 
 def taken_over(name: str, context: Context, written: Callable[[str], Tape | None]) -> Tape | None:
@@ -57,7 +57,7 @@ def _lending(plain: Tape, name: str, context: Context) -> Tape | None:
                 same[out] = view = _copied(out, name)
                 view.base = same[out.base]
         if not (same.keys().isdisjoint(op.ins) and same.keys().isdisjoint(op.outs)):
-            tape.written[index] = _of(op, same)
+            tape.written[index] = on_others(op, same)
     tape.cached = tuple([same.get(one, one) for one in tape.cached])
     tape.held = tuple([same.get(one, one) for one in tape.held])
     k, v = plain.keys_and_values
@@ -75,20 +75,3 @@ def _copied(tensor: Tensor, block: str) -> Tensor:
     made = copy(tensor)
     made.block = block
     return made
-
-
-def _of(op: Op, same: dict[Tensor, Tensor]) -> Op:
-    """The operator with other tensors in place of some."""
-    return Op(
-        op.name,
-        op.part,
-        op.module,
-        tuple([same.get(one, one) for one in op.ins]),
-        tuple([same.get(one, one) for one in op.outs]),
-        tuple([same.get(one, one) for one in op.saves]),
-        tuple([(same.get(one, one), how) for one, how in op.back]),
-        op.extra,
-        op.back_extra,
-        op.back_inner,
-        op.inner,
-    )
