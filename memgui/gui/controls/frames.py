@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QRectF, Qt
-from PySide6.QtGui import QColor, QFocusEvent, QPainter, QPaintEvent, QPen
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from PySide6.QtCore import QEvent, QObject, QRectF, QSizeF, Qt
+from PySide6.QtGui import QColor, QFocusEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 
 from memgui.gui.theme import Look, Role
 
 RING_GAP = 3
 RING_WIDTH = 2
+
+
+@contextmanager
+def painting(size: QSizeF, ratio: float, ground: QColor) -> Iterator[tuple[QPixmap, QPainter]]:
+    """A picture of so many px of the window, ``ratio`` px of the screen for each, and what paints on it."""
+    picture = QPixmap(round(size.width() * ratio), round(size.height() * ratio))
+    picture.setDevicePixelRatio(ratio)
+    picture.fill(ground)
+    painter = QPainter(picture)
+    try:  # a painter must end before its picture goes, whatever happens
+        yield picture, painter
+    finally:
+        painter.end()
 
 
 def outlined(

@@ -22,7 +22,7 @@ from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
 from memgui.gui import accessible
-from memgui.gui.controls.frames import by_keyboard
+from memgui.gui.controls.frames import by_keyboard, painting
 from memgui.gui.numbers import Numbers
 from memgui.gui.texts import message_text
 from memgui.gui.theme import Look
@@ -260,16 +260,10 @@ class TimelineChart(QWidget):
 
     def _painted(self, drawing: Drawing, look: Look, ratio: float) -> QPixmap:
         assert self._estimate is not None
-        picture = QPixmap(round(self.width() * ratio), round(self.height() * ratio))
-        picture.setDevicePixelRatio(ratio)
-        picture.fill(look.colours.base)
         pointed = frozenset(path[0] for path in (self._selection.component, self._selection.hover) if path)
         numbers = Numbers.of(self._view.view)
-        painter = QPainter(picture)
-        try:  # a painter must end before its picture goes, whatever happens
+        with painting(self.size().toSizeF(), ratio, look.colours.base) as (picture, painter):
             Artist(painter, look, drawing, self._estimate, numbers, pointed, ratio).paint()
-        finally:
-            painter.end()
         return picture
 
     def _paint_crosshair(self, painter: QPainter, look: Look, drawing: Drawing) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter, QPen, QPixmap
 
+from memgui.gui.controls.frames import painting
 from memgui.gui.numbers import Numbers
 from memgui.gui.theme import Look, Role
 from memgui.gui.verdict.bar_geometry import Label, Scale, all_ticks, clear_labels
@@ -57,15 +58,9 @@ class Ticks:
                 painter.fillRect(hidden, look.colours.base)
 
     def _painted(self, look: Look, strip: QRectF, ratio: float) -> QPixmap:
-        picture = QPixmap(round(strip.width() * ratio), round(strip.height() * ratio))
-        picture.setDevicePixelRatio(ratio)
-        picture.fill(look.colours.base)
-        painter = QPainter(picture)
-        try:
+        with painting(strip.size(), ratio, look.colours.base) as (picture, painter):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             _paint(painter, look, 0.0, self._shown, strip.width())
-        finally:
-            painter.end()
         return picture
 
 

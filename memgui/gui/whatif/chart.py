@@ -23,7 +23,7 @@ from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.document.what_if import Swept
 from memgui.gui import accessible
-from memgui.gui.controls.frames import by_keyboard
+from memgui.gui.controls.frames import by_keyboard, painting
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.texts import issue_text
@@ -294,17 +294,13 @@ class SweepChart(QWidget):
 
             self._plot = Plot(self)
         numbers = Numbers.of(self._view.view)
-        picture = QPixmap(round(self.width() * ratio), round(self.height() * ratio))
-        picture.setDevicePixelRatio(ratio)
-        picture.fill(look.colours.base)
         path = swept.plan.path
         most = max(2, round((sheet.across.right - sheet.across.left) / look.px(64)))
         ticks = round_values(path, swept.plan.low, swept.plan.high, most, swept.plan.scale)
         across = [(sheet.across.at(float(tick)), axis_value(path, tick, numbers)) for tick in ticks]
         up = [(size, grid_text(size, sheet.axis, numbers)) for size in sheet.axis.grid()]
         pointed = frozenset(self._selection.component[:1])
-        painter = QPainter(picture)
-        try:
+        with painting(self.size().toSizeF(), ratio, look.colours.base) as (picture, painter):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             self._plot.draw(painter, look, sheet, swept, self.size(), across, up, pointed, ratio)
             painter.setPen(look.colours.tertiary)
@@ -322,8 +318,6 @@ class SweepChart(QWidget):
                 at = QPointF(sheet.across.x(float(known[-1].value)), sheet.axis.y(known[-1].peak_bytes))
                 tags.pinned(swept.pinned_name, at)
             tags.names()
-        finally:
-            painter.end()
         return picture
 
     def _paint_present(self, painter: QPainter, look: Look, sheet: Sheet) -> None:

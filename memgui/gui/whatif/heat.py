@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from memgui.document.view_settings import ViewSettings
 from memgui.gui import accessible
-from memgui.gui.controls.frames import by_keyboard
+from memgui.gui.controls.frames import by_keyboard, painting
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import hatch_brush, mixed
 from memgui.gui.texts import field_text, issue_text
@@ -266,15 +266,9 @@ class HeatMap(QWidget):
 
     def _painted(self, look: Look, ratio: float) -> QPixmap:
         """Cells, boundary and axes, whatever is marked among them."""
-        picture = QPixmap(round(self.width() * ratio), round(self.height() * ratio))
-        picture.setDevicePixelRatio(ratio)
-        picture.fill(look.colours.base)
-        painter = QPainter(picture)
-        try:
+        with painting(self.size().toSizeF(), ratio, look.colours.base) as (picture, painter):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             self._paint_grid(painter, look)
-        finally:
-            painter.end()
         return picture
 
     def _paint_grid(self, painter: QPainter, look: Look) -> None:
