@@ -32,7 +32,7 @@ from memgui.planning.as_text import (
     solution_rows,
 )
 from memgui.planning.display import is_missing, no_display, no_qt
-from memgui.planning.opening import Opened, opened, starting_scenario, with_device
+from memgui.planning.opening import Opened, mattering, opened, starting_scenario, with_device
 from memgui.planning.served import found as in_words
 from memgui.planning.served import told
 from memgui.planning.serving import limits
@@ -214,9 +214,11 @@ def _scenario(
     scenario = base.content if isinstance(base.content, Scenario) else catalog.first_scenario()
     if model is not None or not isinstance(base.content, Scenario):
         scenario, told = starting_scenario(scenario, subject.model, subject.quantization)
-        assumed = (*assumed, *(message for message in told if message.args["path"] not in given))
+    else:
+        told = ()
     for path, value in given.items():
         scenario = replace(scenario, path, value)
+    assumed = (*assumed, *mattering(told, scenario, given))
     scenario = with_device(scenario, given, catalog)
     issues = validate(scenario)
     wrong = next((issue for issue in issues if issue.severity == "error"), None)

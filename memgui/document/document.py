@@ -19,6 +19,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from memgui.document.result import Result
 from memgui.estimator.result import Estimate
+from memgui.estimator.targets import TARGETS, usual_targets
 from memgui.spec import (
     NO_REPORT,
     ImportReport,
@@ -205,7 +206,8 @@ class Document(QObject):
 
     def _defaults(self) -> Scenario:
         if self._defaults_of is None or self._defaults_of.model is not self._state.origin:
-            self._defaults_of = Scenario(model=self._state.origin)
+            origin = self._state.origin
+            self._defaults_of = replace(Scenario(model=origin), TARGETS, usual_targets(origin))
         return self._defaults_of
 
     def edit(self, path: str, value: Any, *, held: bool = False) -> None:

@@ -90,7 +90,7 @@ class Opening(Telling):
         self, model: ModelSpec, quantization: Quantization | None, report: ImportReport
     ) -> tuple[Message, ...]:
         """Put a model into the open scenario; what had to change with it."""
-        from memgui.planning.opening import LENGTHS, starting_scenario
+        from memgui.planning.opening import LENGTHS, mattering, starting_scenario
 
         asked = self._document.state.as_asked()
         scenario, told = starting_scenario(asked, model, quantization)
@@ -101,7 +101,7 @@ class Opening(Telling):
         }
         text = QCoreApplication.translate("Library", "Model {name}").format(name=model.name)
         self._document.use_model(scenario, text, shortened, report)
-        return told
+        return mattering(told, scenario)
 
     def use_entry(self, entry: ModelEntry) -> None:
         """Put a built-in model into the open scenario."""

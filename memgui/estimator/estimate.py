@@ -144,10 +144,22 @@ def _require_saved_modules(scenario: Scenario, program: Program) -> None:
 def _nothing_trained(scenario: Scenario) -> Message:
     training = scenario.training
     if training.method == "lora":
+        from memgui.estimator.targets import EVERY, adaptable  # what few ask for waits until they do
+
+        asked, there = ", ".join(training.lora.target_modules), ", ".join(adaptable(scenario))
+        if not asked:
+            text = QT_TRANSLATE_NOOP(
+                "messages",
+                "No target modules are chosen: nothing would be trained. The model has {there}; {every} "
+                "means all of them.",
+            )
+            return Message(text, {"there": there, "every": EVERY})
         text = QT_TRANSLATE_NOOP(
-            "messages", "The model has no layers called {targets}: nothing would be trained."
+            "messages",
+            "The model has no layers called {targets}: nothing would be trained. It has {there}; {every} "
+            "means all of them.",
         )
-        return Message(text, {"targets": ", ".join(training.lora.target_modules)})
+        return Message(text, {"targets": asked, "there": there, "every": EVERY})
     if training.method == "frozen":
         text = QT_TRANSLATE_NOOP(
             "messages", "The head is the embedding's weight, which is frozen: nothing would be trained."

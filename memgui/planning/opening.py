@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from pathlib import Path
@@ -15,6 +15,7 @@ import msgspec
 from memgui.catalog import Catalog, UnknownName
 from memgui.estimator.coverage import NotCovered
 from memgui.estimator.estimate import parameters
+from memgui.estimator.targets import TARGETS, usual_targets, with_usual_targets
 from memgui.files.bounded import FileFault, Progress, display_name, read_whole
 from memgui.importers.hf_config import Imported, import_config, import_weights
 from memgui.importers.model_folder import Kind, ModelSource, detect, read_weights
@@ -36,10 +37,12 @@ from memgui.spec import (
     get,
     replace,
 )
+from memgui.spec.fields import BY_PATH
 from memgui.spec.fields.when import reads_source
 from memgui.spec.formats import CACHE_FORMATS
 from memgui.spec.formats.schemes import AS_IN_FILE
 from memgui.spec.import_report import MOST
+from memgui.spec.scenario import Lora
 
 PART_ENDING: Final = re.compile(r"-\d{5}-of-\d{5}$|\.safetensors$|\.safetensors\.index$")
 """What the name of a part of a model ends in."""
@@ -207,15 +210,18 @@ def starting_scenario(
 ) -> tuple[Scenario, tuple[Message, ...]]:
     """``base`` about ``model``; lengths that nobody chose end where the model's positions end.
 
-    Its weights are served as they are stored, where that is known.
+    Its weights are served as they are stored, where that is known; adapters that nobody placed go on layers
+    that it has.  What had to change is told of each field, whether it matters in the scenario or not
+    (:func:`mattering`).
     """
     scenario = _as_stored(replace(base, "model", model), quantization)
-    told = []
+    scenario = with_usual_targets(scenario, base.model)
+    told = list(_of_targets(scenario))
     for path, most in _longest(scenario).items():
         if get(scenario, path) <= most:
             continue
         scenario = replace(scenario, path, most)
-        if path.startswith(scenario.task) and most:
+        if most:
             told.append(
                 Message(
                     QT_TRANSLATE_NOOP(
@@ -226,6 +232,31 @@ def starting_scenario(
                 )
             )
     return scenario, tuple(told)
+
+
+def mattering(told: Iterable[Message], scenario: Scenario, given: Container[str] = ()) -> tuple[Message, ...]:
+    """What :func:`starting_scenario` told of fields that matter in ``scenario`` and are not ``given``."""
+    return tuple(
+        message
+        for message in told
+        if (path := str(message.args["path"])) not in given and BY_PATH[path].applies(scenario)
+    )
+
+
+def _of_targets(scenario: Scenario) -> Iterator[Message]:
+    """That adapters go on other layers than in most models, where nobody chose them."""
+    usual, here = Lora().target_modules, usual_targets(scenario.model)
+    if here == usual or get(scenario, TARGETS) != here:
+        return
+    yield Message(
+        QT_TRANSLATE_NOOP("messages", "{path} is {value}: usual for {model}, in place of {usual}."),
+        {
+            "path": TARGETS,
+            "value": ", ".join(here),
+            "model": scenario.model.model_type,
+            "usual": ", ".join(usual),
+        },
+    )
 
 
 def _longest(scenario: Scenario) -> dict[str, int]:

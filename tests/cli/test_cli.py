@@ -156,6 +156,20 @@ def test_short_models_are_estimated_without_being_asked_twice(capsys: pytest.Cap
     assert "1,024" in refused(capsys, "estimate", "--model", "gpt2", "--set", "training.sequence_length=2048")
 
 
+def test_adapters_without_a_place_go_on_layers_that_there_are_and_it_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lora = ("--model", "DeepSeek-V3", "--set", "training.method=lora")
+    answer = answered(capsys, *lora)
+    assert answer["verdict"]["kind"] != "unknown"
+    assert "kv_b_proj" in answer["scenario"]["training"]["lora"]["target_modules"]
+    assert any(text.startswith("training.lora.target_modules is q_a_proj") for text in answer["assumptions"])
+    asked = answered(capsys, *lora, "--set", "training.lora.target_modules=q_proj,v_proj")
+    assert asked["scenario"]["training"]["lora"]["target_modules"] == ["q_proj", "v_proj"]
+    assert "It has q_a_proj, q_b_proj" in asked["verdict"]["reason"]
+    assert not any("target_modules" in text for text in asked["assumptions"])
+
+
 def test_a_model_that_is_not_modelled_is_unknown_and_says_why(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, config: Path
 ) -> None:

@@ -249,6 +249,23 @@ def test_a_length_cut_for_one_model_comes_back_with_the_next(house: House) -> No
     assert house.document.scenario.training.sequence_length == 512
 
 
+def test_adapters_go_on_layers_of_the_open_model_in_the_step_that_opens_it(house: House) -> None:
+    document, path = house.document, "training.lora.target_modules"
+    document.edit("training.method", "lora")
+    house.library.open_named("deepseek-v3")
+    latent = document.scenario.training.lora.target_modules
+    assert "kv_b_proj" in latent
+    assert "v_proj" not in latent
+    assert path in house.told[-1].details[0].text
+    assert (document.default(path), document.is_changed(path)) == (latent, False)
+    document.undo_stack.undo()
+    assert document.scenario == scenario(training__method="lora")
+    document.edit(path, ("o_proj",))  # chosen: it stays
+    house.library.open_named("deepseek-v3")
+    assert document.scenario.training.lora.target_modules == ("o_proj",)
+    assert (document.default(path), document.is_changed(path)) == (latent, True)
+
+
 def test_a_folder_whose_name_is_no_text_is_opened_and_not_remembered(
     house: House, tmp_path: Path, qtbot: QtBot
 ) -> None:

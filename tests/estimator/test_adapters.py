@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from memgui.catalog import Catalog
 from memgui.estimator import estimate, ledger
-from memgui.spec import Lora
+from memgui.estimator.targets import TARGETS, adaptable, usual_targets
+from memgui.spec import Lora, Scenario, replace
 from memgui.spec.validate import validate
 from tests.estimator.build import measured, training
 from tests.estimator.models import GPT2, LLAMA_3_1B
@@ -62,9 +64,57 @@ def test_llamas_names_stand_for_what_a_model_calls_otherwise() -> None:
 def test_adapters_on_no_layer_are_refused() -> None:
     found = estimate(training(GPT2, method="lora", lora=Lora(target_modules=("dt_proj",))))
     assert found.verdict.kind == "unknown"
-    assert found.verdict.reason.args == {"targets": "dt_proj"}
+    assert found.verdict.reason.args["targets"] == "dt_proj"
 
 
 def test_norms_of_weights_that_hqq_packs_are_refused() -> None:
     settings = {"method": "lora", "lora": Lora(variant="dora"), "base_format": "hqq_4bit_g64"}
     assert estimate(training(LLAMA_3_1B, **settings)).verdict.kind == "unknown"
+
+
+def _adapted(model_type: str, *asked: str) -> Scenario:
+    model = next(entry.model for entry in Catalog().models if entry.model.model_type == model_type)
+    return replace(training(model, method="lora"), TARGETS, asked)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "usual"),
+    [
+        ("llama", ("q_proj", "v_proj")),
+        ("bert", ("q_proj", "v_proj")),  # they stand for query and value
+        ("phi", ("q_proj", "v_proj", "fc1", "fc2")),
+        ("nemotron_h", ("q_proj", "k_proj", "v_proj", "o_proj")),
+        ("qwen3_next", ("q_proj", "v_proj")),
+        ("deepseek_v3", ("q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj")),
+        ("mamba", ("in_proj", "x_proj")),
+        ("mamba2", ("in_proj",)),
+    ],
+)
+def test_adapters_usually_go_on_layers_that_are_there(model_type: str, usual: tuple[str, ...]) -> None:
+    scenario = _adapted(model_type, *usual)
+    assert usual_targets(scenario.model) == usual
+    alone = [estimate(replace(scenario, TARGETS, (name,))).parameters.trainable for name in usual]
+    assert all(alone)
+    assert estimate(scenario).parameters.trainable == sum(alone)
+
+
+def test_no_built_in_model_is_left_without_adapters() -> None:
+    for entry in Catalog().models:
+        scenario = replace(training(entry.model, method="lora"), TARGETS, usual_targets(entry.model))
+        reason = estimate(replace(scenario, "training.sequence_length", 64)).verdict.reason
+        assert "nothing would be trained" not in reason.text, entry.name
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("q_proj", "v_proj"), "no layers called q_proj, v_proj: nothing would be trained. It has in_proj, "),
+        ((), "No target modules are chosen"),
+    ],
+)
+def test_a_refusal_names_the_layers_that_there_are(asked: tuple[str, ...], said: str) -> None:
+    scenario = _adapted("mamba", *asked)
+    reason = estimate(scenario).verdict.reason.text
+    assert said in reason
+    assert ", ".join(adaptable(scenario)) in reason
+    assert adaptable(scenario) == ("in_proj", "x_proj", "dt_proj")  # PEFT refuses out_proj

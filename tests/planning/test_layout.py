@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from memgui.catalog import Catalog
+from memgui.estimator.targets import TARGETS
 from memgui.planning.layout import together
 from memgui.spec import Scenario, replace
+from memgui.spec.scenario import Lora
 from tests.planning.fakes import MODEL
 
 
@@ -58,3 +61,33 @@ def test_another_method_takes_its_own_variant(variant: str | None, method: str, 
     article = replace(replace(setup(), "method", "gpt_article"), "method_variant", variant)
     follows = {} if kept else {"method_variant": None}
     assert together(article, "method", method) == {"method": method, **follows}
+
+
+def test_adapters_follow_what_the_model_has_unless_somebody_placed_them() -> None:
+    latent = ("q_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj")
+    plain = setup()
+    assert together(plain, "model.hidden_act", "silu") == {"model.hidden_act": "silu"}
+    for path, value in (
+        ("qk_nope_head_dim", 64),
+        ("qk_rope_head_dim", 64),
+        ("v_head_dim", 128),
+        ("kv_lora_rank", 512),
+    ):
+        values = together(plain, f"model.{path}", value)
+        for one, what in values.items():
+            plain = replace(plain, one, what)
+    assert plain.training.lora.target_modules == latent
+    assert together(plain, "model.kv_lora_rank", None)[TARGETS] == Lora().target_modules
+    chosen = replace(setup(), TARGETS, ("o_proj",))
+    assert TARGETS not in together(chosen, "model.kv_lora_rank", 512)
+
+
+def test_lora_is_chosen_with_layers_that_are_there() -> None:
+    model = next(entry.model for entry in Catalog().models if entry.model.model_type == "deepseek_v3")
+    old = Scenario(model=model)  # as a preset of earlier days has it
+    chosen = together(old, "training.method", "lora")
+    assert set(chosen) == {"training.method", TARGETS}
+    assert not set(chosen[TARGETS]) & set(Lora().target_modules)
+    mine = replace(old, TARGETS, ("o_proj",))
+    assert together(mine, "training.method", "lora") == {"training.method": "lora"}
+    assert together(setup(), "training.method", "lora") == {"training.method": "lora"}

@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from memgui.catalog import Catalog, UnknownName
+from memgui.estimator import estimate
+from memgui.estimator.targets import TARGETS
 from memgui.files.bounded import FileFault
-from memgui.planning.opening import opened, starting_scenario, with_device
+from memgui.planning.opening import mattering, opened, starting_scenario, with_device
 from memgui.planning.why import report_lists
 from memgui.planning.words import English
 from memgui.presets.codec import Preset, encode, plain
 from memgui.presets.reports import report_of
 from memgui.spec import ModelSpec, Scenario, ScenarioError, replace
+from memgui.spec.scenario import Lora
 from memgui.spec.validate import validate
 from tests.importers.files import gguf_llama, llama, number, sparse, write_safetensors, write_shards
 
@@ -139,7 +142,8 @@ def test_lengths_that_nobody_chose_end_where_learned_positions_end(catalog: Cata
     scenario, told = starting_scenario(catalog.first_scenario(), short)
     assert scenario.training.sequence_length == 1024
     assert scenario.inference.prompt_tokens + scenario.inference.generated_tokens == 1024
-    assert [message.args["path"] for message in told] == ["training.sequence_length"]
+    assert [message.args["path"] for message in mattering(told, scenario)] == ["training.sequence_length"]
+    assert mattering(told, scenario, ("training.sequence_length",)) == ()
     rotary, told = starting_scenario(
         catalog.first_scenario(), replace(scenario, "model.position_embedding", "rope").model
     )
@@ -162,12 +166,26 @@ def test_an_encoder_reads_all_its_positions_and_generates_nothing(catalog: Catal
     base = replace(catalog.first_scenario(), "task", "inference")
     scenario, told = starting_scenario(base, catalog.model("bert-base-uncased").model)
     assert (scenario.inference.prompt_tokens, scenario.inference.generated_tokens) == (512, 0)
-    assert [message.args["path"] for message in told] == ["inference.prompt_tokens"]
+    assert [message.args["path"] for message in mattering(told, scenario)] == ["inference.prompt_tokens"]
     whisper, told = starting_scenario(base, catalog.model("whisper-tiny").model)
+    told = mattering(told, whisper)
     assert whisper.inference.prompt_tokens + whisper.inference.generated_tokens == 448
     assert len(told) == 2
     both, _ = starting_scenario(base, catalog.model("bart-base").model)  # each stack has its own
     assert (both.inference.prompt_tokens, both.inference.generated_tokens) == (1024, 512)
+
+
+def test_adapters_that_nobody_placed_go_on_layers_that_the_model_has(catalog: Catalog) -> None:
+    base = replace(catalog.first_scenario(), "training.method", "lora")
+    latent, told = starting_scenario(base, catalog.model("DeepSeek-V3").model)
+    assert estimate(latent).verdict.kind != "unknown"
+    assert [message.args["path"] for message in mattering(told, latent)] == [TARGETS]
+    assert mattering(told, replace(latent, "training.method", "full")) == ()
+    back, told = starting_scenario(latent, catalog.first_scenario().model)
+    assert (back.training.lora, told) == (Lora(), ())
+    chosen = replace(base, TARGETS, ("o_proj",))
+    kept, told = starting_scenario(chosen, catalog.model("DeepSeek-V3").model)
+    assert (kept.training.lora.target_modules, told) == (("o_proj",), ())
 
 
 def test_a_built_in_device_brings_its_facts_unless_they_are_given(catalog: Catalog) -> None:

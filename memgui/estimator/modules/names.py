@@ -244,6 +244,23 @@ SCALED: dict[str, tuple[str, ...]] = {
 Source: PEFT 0.21's ``TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING``.
 """
 
+TAKEN: dict[str, tuple[str, ...]] = {
+    "phi": ("q_proj", "v_proj", "fc1", "fc2"),
+    "nemotron_h": ("q_proj", "k_proj", "v_proj", "o_proj"),
+}
+"""Layers that low-rank adapters go on where nobody says which and they are not queries and values.
+
+Source: PEFT 0.21's ``TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING``.
+"""
+
+UNTAKEN: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("falcon_h1", "mamba", "mamba2", "falcon_mamba", "nemotron_h"), ("out_proj", "conv1d")
+)
+"""Layers that PEFT refuses to put low-rank adapters on: a fused kernel takes their weights.
+
+Source: PEFT 0.21's ``_check_lora_target_modules_mamba``.
+"""
+
 MEANT: dict[str, str] = {
     LLAMA[role]: role
     for role in (
