@@ -121,7 +121,7 @@ class Opening(Telling):
         def opened(found: Opened) -> None:
             if reading.end():
                 self._tell(Message(QT_TRANSLATE_NOOP("messages", "{name} is open."), {"name": reading.name}))
-            self._opened(path, found)
+            self.show(found)
 
         def failed(error: Exception) -> None:
             reading.end()
@@ -140,14 +140,11 @@ class Opening(Telling):
             asked=True,
         )
 
-    def _opened(self, path: Path, found: Opened) -> None:
-        name = display_name(path)
-        self._take(found, name)
-        self._remember(path)
-
-    def show(self, found: Opened, name: str) -> None:
-        """Open what was read elsewhere (the command line)."""
-        self._take(found, name)
+    def show(self, found: Opened) -> None:
+        """Open what was read, here or elsewhere (the command line); a file is remembered."""
+        self._take(found, found.model.name if found.path is None else display_name(found.path))
+        if found.path is not None:
+            self._remember(found.path)
 
     def _take(self, found: Opened, name: str) -> None:
         content, report = found.content, found.report

@@ -63,6 +63,8 @@ class Opened:
     measured: Mapping[str, Any] = field(default_factory=dict)
     """What a preset says that real runs used."""
     is_preset: bool = False
+    path: Path | None = field(default=None, compare=False)
+    """Where it lies; ``None`` for what is built in."""
 
     @property
     def model(self) -> ModelSpec:
@@ -102,6 +104,10 @@ def opened_path(path: Path, progress: Progress | None = None) -> Opened:
 
     ``progress`` counts the weight files read.  Raises :class:`FileFault`.
     """
+    return replaced(_read(path, progress), path=path)
+
+
+def _read(path: Path, progress: Progress | None) -> Opened:
     source = detect(path)
     if source.kind is Kind.PRESET:
         decoded = decode(read_whole(path, MAX_BYTES), display_name(path))

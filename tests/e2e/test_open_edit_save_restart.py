@@ -123,6 +123,7 @@ def test_the_window_and_the_command_line_say_the_same(
     qapp: QApplication, qtbot: QtBot, paths: AppPaths, config: Path
 ) -> None:
     with started(qapp, qtbot, paths, opened(str(config), Catalog())) as program:
+        assert program.context.library.recent_files() == (str(config),)
         estimate = program.context.document.settle().estimate
         assert estimate is not None
         legend = {node.key: node.bytes for node in estimate.components}
