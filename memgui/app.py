@@ -92,7 +92,7 @@ class Program(QObject):
         self._early: list[Notice] = []
         if content is not None:
             self.context.library.told.connect(self._early.append)
-            self.context.library.show(content, content.model.name)
+            self.context.library.show(content)
             if self._recovery.session is None:
                 self.document.undo_stack.clear()  # else what was open last time is one step back
         self.autosave = Autosave(self.document, self._keep, lambda: self.context.jobs, parent=self)
@@ -134,7 +134,7 @@ class Program(QObject):
         library = self.context.library
         self.interior = Interior(self.window, self.context)
         self.context.pins.changed.connect(self.autosave.look_again)
-        self.autosave.failed.connect(lambda message: library.told.emit(Notice(message, "warning")))
+        self.autosave.failed.connect(library.told)
         for notice in tuple(self._early):
             self.interior.notices.show_notice(notice)
         self._look_back()

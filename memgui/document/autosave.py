@@ -7,10 +7,13 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from memgui.document.document import Document, State
+from memgui.document.notice import Notice
 from memgui.files.bounded import FileFault
+from memgui.spec import QT_TRANSLATE_NOOP, Message
 
 if TYPE_CHECKING:
     from memgui.document.jobs import Jobs
@@ -23,7 +26,7 @@ DELAY_MS = 2000
 class Autosave(QObject):
     """Keeps the document when it has rested, in the background, and on :meth:`flush`, at once.
 
-    A fault of writing (:class:`FileFault`) is told once by ``failed(Message)`` until a write succeeds.
+    A fault of writing (:class:`FileFault`) is told once by ``failed(Notice)`` until a write succeeds.
     """
 
     failed = Signal(object)
@@ -103,4 +106,16 @@ class Autosave(QObject):
         log.warning("the open set-up cannot be kept: %s", fault)
         if not self._told:
             self._told = True
-            self.failed.emit(fault.message)
+            self.failed.emit(Notice(self._meaning(fault.message), "warning", (fault.message,)))
+
+    def _meaning(self, fault: Message) -> Message:
+        """What the fault means to the person, who knows what is open and not the file that it is kept in."""
+        state = self._document.state
+        known = {**fault.args, "file": state.name or state.scenario.model.name}
+        return Message(
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "What is open cannot be kept, and would be lost if memgui ended now. {reason}",
+            ),
+            {"reason": msgspec.structs.replace(fault, args=known).text},
+        )

@@ -8,8 +8,8 @@ from pytestqt.qtbot import QtBot
 from memgui.document.autosave import Autosave
 from memgui.document.document import Document, State
 from memgui.document.jobs import Jobs
+from memgui.document.notice import Notice
 from memgui.files.bounded import FileFault
-from memgui.spec import Message
 from tests.document.fakes import Estimator, scenario
 
 LENGTH = "training.sequence_length"
@@ -88,13 +88,16 @@ def test_a_slow_write_does_not_undo_a_newer_one(document: Document, jobs: Jobs, 
 
 
 def test_a_full_disk_is_told_once_and_tried_again(document: Document, jobs: Jobs, qtbot: QtBot) -> None:
-    disk, told = Disk(), list[Message]()
-    disk.fault = FileFault("session.json", "{file} cannot be written: the disk is full.")
+    disk, told = Disk(), list[Notice]()
+    disk.fault = FileFault("7f3a.json", "{file} cannot be written in {folder}.", folder="/home/me/sessions")
     autosave = Autosave(document, disk.keep, lambda: jobs, delay_ms=1)
     autosave.failed.connect(told.append)
     autosave.flush()
     autosave.flush()
-    assert told == [disk.fault.message]
+    assert [notice.details for notice in told] == [(disk.fault.message,)]
+    said = told[0].message.text
+    assert said.startswith("What is open cannot be kept")
+    assert said.endswith("Llama-3.1-8B cannot be written in /home/me/sessions.")  # no file that nobody knows
     document.edit(LENGTH, 8)
     qtbot.waitUntil(lambda: len(disk.threads) == 2 and not jobs.is_running("autosave"))
     assert len(told) == 1
