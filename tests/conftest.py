@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from PySide6.QtCore import QAbstractAnimation, QCoreApplication, QEvent, QLocale, QThread, QThreadPool, QTimer
+from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import Shiboken
 
 pytest_plugins = ["pytester"]
 
+OFF_SCREEN = -1000, -1000
 FAILED = pytest.StashKey[bool]()
 
 # Machines under test are slow and shared: an example is wrong or right, never late.
@@ -111,11 +113,16 @@ def delete_later() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest, home: Path) -> Iterator[None]:
-    """Fails a Qt test that leaves a window, timer, animation or thread behind for the next one."""
+    """Fails a Qt test that leaves a window, timer, animation or thread behind for the next one.
+
+    Where a test leaves the mouse, the next would have its widgets pointed at: each begins with it off screen.
+    """
     if "qapp" not in request.fixturenames:
         yield
         return
     request.getfixturevalue("frozen_heap")
+    if QApplication.platformName() == "offscreen":  # else it is a person's
+        QCursor.setPos(*OFF_SCREEN)
     before, windows_before = running(), top_levels()
     yield
     QThreadPool.globalInstance().waitForDone(5000)

@@ -54,6 +54,7 @@ CLEAN = """
 import os
 from pathlib import Path
 from PySide6.QtCore import QLocale, QStandardPaths, QThreadPool, QTimer, qWarning
+from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout
 
 def test_window(qtbot):
@@ -81,6 +82,12 @@ def test_home_is_empty_again(home):
     assert not (home / "trace").exists()
     places = QStandardPaths.standardLocations(QStandardPaths.StandardLocation.GenericConfigLocation)
     assert all(Path(place).is_relative_to(home) for place in places)
+
+def test_mouse_moved(qapp):
+    QCursor.setPos(5, 5)
+
+def test_mouse(qapp):
+    assert not qapp.primaryScreen().geometry().contains(QCursor.pos())
 
 def test_locale_changed():
     QLocale.setDefault(QLocale("de_DE"))
@@ -113,7 +120,7 @@ def test_what_a_test_leaves_behind_is_an_error(pytester: pytest.Pytester) -> Non
 
 
 def test_a_clean_test_passes(pytester: pytest.Pytester) -> None:
-    run(pytester, CLEAN).assert_outcomes(passed=7)
+    run(pytester, CLEAN).assert_outcomes(passed=9)
 
 
 def test_a_warning_of_qt_or_python_is_a_failure(pytester: pytest.Pytester) -> None:
