@@ -6,7 +6,6 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.adapters import adapted, embedded, kept
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.ranks import leave
-from memgui.estimator.modules.rg_lru import kept_states
 from memgui.estimator.tape import NEW, PARAMETER, Tape, Tensor
 
 INT64 = 8
@@ -81,6 +80,8 @@ def _multiplied(t: Tape, x: Tensor, width: int) -> Tensor:
 
 def _normalised(t: Tape, c: Context, x: Tensor) -> Tensor:
     """RecurrentGemma: times a bf16 buffer, cast to the embeddings' format; these are referred to on."""
+    from memgui.estimator.modules.rg_lru import kept_states  # what few models have waits until one comes
+
     t.buffer("normalizer", (), BF16)
     kept_states(t, c)
     t.hold(x)

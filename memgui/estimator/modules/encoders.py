@@ -9,6 +9,7 @@ from memgui.estimator.mixing import convolution, join
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.cross import bias_of_distances
 from memgui.estimator.modules.disentangled import distances
+from memgui.estimator.modules.ends import PAIR, cross_entropy
 from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.mobilebert import embedded
 from memgui.estimator.modules.mobilebert import logits as logits_of_both
@@ -20,8 +21,6 @@ from memgui.estimator.tape import NEW, PARAMETER, PROMOTED, Dims, Parameter, Tap
 
 INT64 = 8
 FP32 = 4
-PAIR = 2
-"""Classes where the configuration does not say how many (``num_labels``)."""
 
 
 def text_stem(t: Tape, c: Context, _: Tensor) -> Tensor:
@@ -323,24 +322,6 @@ def no_head(t: Tape, c: Context, x: Tensor) -> Tensor:
     t.part = t.module = "loss"
     t.hold(x)
     return op.mean(t, x, ())
-
-
-def cross_entropy(t: Tape, c: Context, logits: Tensor, rows: Dims, labels: Tensor | None = None) -> Tensor:
-    """Cross-entropy of logits in their own format; in inference the logits."""
-    if not c.options.training:
-        return logits
-    t.part = t.module = "loss"
-    t.loss = False
-    if labels is None:
-        labels = c.given(t, "labels", rows, INT64)
-    t.loss = True
-    t.hold(logits)
-    if c.model.loss_in_fp32:
-        logits = op.cast(t, logits, FP32)
-    y = op.nll_loss(t, op.log_softmax(t, logits), labels)
-    t.use(logits)
-    t.loss = False
-    return y
 
 
 HEADS = {"masked": masked_head, "sequence": sequence_head, "image": image_head, "base": no_head}

@@ -6,7 +6,6 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.adapters import adapted, kept, low_rank
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.embedding import tokens
-from memgui.estimator.modules.encoders import PAIR, cross_entropy
 from memgui.estimator.modules.fused import linear_cross_entropy
 from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.norm import norm
@@ -14,11 +13,13 @@ from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.ranks import gathered_logits, received
 from memgui.estimator.modules.reach import alibi, masks, reaches
 from memgui.estimator.modules.rotary import positions, tables
-from memgui.estimator.tape import NEW, PARAMETER, Tape, Tensor
+from memgui.estimator.tape import NEW, PARAMETER, Dims, Tape, Tensor
 
 INT64 = 8
 INT32 = 4
 FP32 = 4
+PAIR = 2
+"""Classes where the configuration does not say how many (``num_labels``)."""
 
 
 def stem(t: Tape, c: Context) -> Tensor:
@@ -243,5 +244,23 @@ def _loss(t: Tape, c: Context, logits: Tensor) -> Tensor:
     full.name = "logits"
     y = op.nll_loss(t, op.log_softmax(t, full), shifted)
     t.use(full, padded)
+    t.loss = False
+    return y
+
+
+def cross_entropy(t: Tape, c: Context, logits: Tensor, rows: Dims, labels: Tensor | None = None) -> Tensor:
+    """Cross-entropy of logits in their own format; in inference the logits."""
+    if not c.options.training:
+        return logits
+    t.part = t.module = "loss"
+    t.loss = False
+    if labels is None:
+        labels = c.given(t, "labels", rows, INT64)
+    t.loss = True
+    t.hold(logits)
+    if c.model.loss_in_fp32:
+        logits = op.cast(t, logits, FP32)
+    y = op.nll_loss(t, op.log_softmax(t, logits), labels)
+    t.use(logits)
     t.loss = False
     return y

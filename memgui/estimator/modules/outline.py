@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.encoders import encoder_tail, image_stem, text_stem
 from memgui.estimator.modules.ends import stem, tail
 from memgui.estimator.modules.implementations import IMPLEMENTATIONS
 from memgui.estimator.modules.layers import LayerPlan, Writer, plans
 from memgui.estimator.modules.layers import block_label as layer_label
-from memgui.estimator.modules.two_stacks import (
-    LABELS,
-    between,
-    encoder_context,
-    source_stem,
-    stack_plans,
-    target_stem,
-    target_tail,
-)
 from memgui.estimator.tape import Tape, Tensor
+
+STACKED: Final = ("encoder", "decoder", "between")
+"""What the blocks of models with an encoder and a decoder are called, or begin with."""
+
+
+# What stands around encoders, and two stacks, is loaded when the first such model is written: a start need
+# not wait for it.
 
 
 class StackPlan(NamedTuple):
@@ -53,17 +50,32 @@ def outline(c: Context) -> Outline:
         return _two_stacks(c)
     if m.is_decoder:
         return Outline([StackPlan("layers", "stem", lambda t, c, _: stem(t, c), c, plans(m))], tail)
+    from memgui.estimator.modules.encoders import encoder_tail, image_stem, text_stem
+
     first = image_stem if m.image_size else text_stem
     return Outline([StackPlan("layers", "stem", first, c, plans(m))], encoder_tail)
 
 
 def block_label(key: str) -> str:
     """The label of a block (an English msgid)."""
+    if not key.startswith(STACKED):
+        return layer_label(key)
+    from memgui.estimator.modules.two_stacks import LABELS
+
     return LABELS.get(key.removesuffix(".first")) or layer_label(key)
 
 
 def _two_stacks(c: Context) -> Outline:
     """Encoder and decoder; once the prompt has been read, the decoder alone."""
+    from memgui.estimator.modules.two_stacks import (
+        between,
+        encoder_context,
+        source_stem,
+        stack_plans,
+        target_stem,
+        target_tail,
+    )
+
     m = c.model
     encoder = encoder_context(c)
     decoder = stack_plans(c, "decoder", m.num_hidden_layers)

@@ -9,7 +9,8 @@ from memgui.estimator.mixing import convolution
 from memgui.estimator.modules.adapters import kept
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.cross import biased_attention, cross_attention
-from memgui.estimator.modules.encoders import cross_entropy, head_weight, hidden_tokens
+from memgui.estimator.modules.encoders import head_weight, hidden_tokens
+from memgui.estimator.modules.ends import cross_entropy
 from memgui.estimator.modules.layers import LayerPlan, Module, Writer, attending, dense, residual
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.reach import masks
