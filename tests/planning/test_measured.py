@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections import OrderedDict
 
 import pytest
 from hypothesis import given, settings
@@ -103,7 +104,30 @@ llama_memory_breakdown_print: | memory breakdown [MiB] | total    free     self 
 print: |   - CUDA0 (RTX 3090)   | 24124 = 7178 + (15946 = 15364 +     412 +     170) +        1000 |
 print: |   - Host               |                    804 =   682 +       0 +     122                |
 """
-LOGS = [OLD, OLDER, NEW, TYPO, SUMMARY, SMI, VLLM_0, VLLM_1, VLLM_2, LLAMA_CPP, TABLE]
+STATS = {
+    **{f"active.{pool}.allocated": 10**6 for pool in ("all", "large_pool", "small_pool")},
+    **{
+        f"{name}.large_pool.{kind}": 7
+        for name in ("allocated_bytes", "oversize")
+        for kind in ("peak", "freed")
+    },
+    "allocated_bytes.all.current": 5 * GIB,
+    "allocated_bytes.all.peak": 11 * GIB,
+    **{f"inactive_split_bytes.small_pool.{number}": number for number in range(120)},
+    "num_alloc_retries": 2,
+    "num_ooms": 1,
+    "requested_bytes.all.peak": 10 * GIB,
+    "reserved_bytes.all.peak": 12 * GIB,
+    "reserved_bytes_by_private_pools.0_1.all.peak": 99 * GIB,
+}
+PRINTED = """
+step 1: max_memory_allocated: 11811160064, max_memory_reserved: 12884901888
+step 2: torch.cuda.max_memory_allocated() = 12,884,901,888
+"""
+LOGS = [
+    *(OLD, OLDER, NEW, TYPO, SUMMARY, SMI, VLLM_0, VLLM_1, VLLM_2, LLAMA_CPP, TABLE, PRINTED, repr(STATS)),
+    *(json.dumps(STATS, indent=1), repr(OrderedDict(STATS))),
+]
 
 
 def only(text: str) -> Measurement:
@@ -175,6 +199,61 @@ def test_nvidia_smi_tells_the_process_from_the_others() -> None:
         Counter.CAPACITY: 24564 * MIB,
         Counter.OTHERS: 115 * MIB,
     }
+
+
+def test_a_process_of_nvidia_smi_may_stand_alone() -> None:
+    found = only(SMI.splitlines()[-1])
+    assert found.figures == (Figure(21280 * MIB, MIB, Counter.PROCESS, device="GPU 0"),)
+
+
+@pytest.mark.parametrize("text", [repr(STATS), json.dumps(STATS, indent=1), repr(OrderedDict(STATS))])
+def test_a_printed_dictionary_of_statistics_gives_its_peaks(text: str) -> None:
+    assert len(text) > 3000  # longer than lines that are read
+    found = only(text)
+    assert (found.source, found.facts) == ("memory_stats", {"out_of_memory": 1, "retries": 2})
+    assert sizes(found) == {
+        Counter.ALLOCATED: 11 * GIB,
+        Counter.REQUESTED: 10 * GIB,
+        Counter.RESERVED: 12 * GIB,
+    }
+    assert not any(one.at_least for one in found.figures)
+    assert len(parse(f"{text}\n{text}")) == 2
+
+
+def test_a_dictionary_without_peaks_says_the_least_there_was() -> None:
+    found = only("{'allocated_bytes.all.current': 12345678}")
+    assert found.figures == (Figure(12_345_678, 1, Counter.ALLOCATED, at_least=True),)
+
+
+@pytest.mark.parametrize(
+    ("text", "figure"),
+    [
+        ("max_memory_allocated: 12345678", Figure(12_345_678, 1, Counter.ALLOCATED)),
+        ("torch.cuda.max_memory_allocated() = 12345678", Figure(12_345_678, 1, Counter.ALLOCATED)),
+        ("torch.cuda.max_memory_allocated()=12345678", Figure(12_345_678, 1, Counter.ALLOCATED)),
+        ("max_memory_reserved = 25_124_667_392", Figure(25_124_667_392, 1, Counter.RESERVED)),
+        ("max_memory_cached: 25,124,667,392 bytes", Figure(25_124_667_392, 1, Counter.RESERVED)),
+        ("{'max_memory_allocated': 12345678, 'lr': 0.1}", Figure(12_345_678, 1, Counter.ALLOCATED)),
+        ("max_memory_allocated: 11.5 GiB", Figure(23 * 2**29, GIB // 10, Counter.ALLOCATED)),
+        ("max_memory_allocated: 11.5GB.", Figure(11_500_000_000, 10**8, Counter.ALLOCATED)),
+        ("max_memory_allocated: 1.0123456789012345 GB", Figure(1_012_345_679, 1, Counter.ALLOCATED)),
+        ("max_memory_allocated (MiB): 512", Figure(512 * MIB, MIB, Counter.ALLOCATED)),
+        ("max_memory_allocated_gb = 1.5", Figure(1_500_000_000, 10**8, Counter.ALLOCATED)),
+        (
+            'torch.cuda.max_memory_reserved("cuda:1"): 2 GiB',
+            Figure(2 * GIB, GIB, Counter.RESERVED, device="GPU 1"),
+        ),
+        ("memory_allocated: 12345678", Figure(12_345_678, 1, Counter.ALLOCATED, at_least=True)),
+    ],
+)
+def test_a_printed_counter_is_read(text: str, figure: Figure) -> None:
+    assert only(text) == Measurement("printed", (figure,))
+
+
+def test_of_a_counter_printed_at_each_step_the_largest_counts() -> None:
+    found = only(PRINTED)
+    assert sizes(found) == {Counter.ALLOCATED: 12 * GIB, Counter.RESERVED: 12 * GIB}
+    assert only(f"memory_allocated: 12345678\n{PRINTED}").figures == found.figures
 
 
 def test_vllms_log_old_and_new() -> None:
@@ -259,7 +338,13 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "all is well", "CUDA out of memory.", "x" * 1_000_001, "Model loading took 1.26iB"]
+    "text",
+    [
+        *("", "all is well", "CUDA out of memory.", "x" * 1_000_001, "Model loading took 1.26iB"),
+        *("max_memory_allocated: 23.4", "max_memory_allocated: 12", "max_memory_allocated: 1e9"),
+        *("max_memory_allocated: 999999999 XiB", "max_memory_allocated: 99999999 PiB"),
+        *("{'reserved_bytes.all.peak': 0}", "max_memory_allocated()"),
+    ],
 )
 def test_a_text_without_figures_is_refused(text: str) -> None:
     with pytest.raises(ScenarioError):
@@ -293,6 +378,10 @@ def test_any_text_is_read_or_refused(pieces: list[str], cut: int) -> None:
         "Process 1 has ",
         "| Allocated memory | 1 |",
         "total_gpu_memory (",
+        "max_memory_allocated: ",
+        "max_memory_allocated: 1,111,1",
+        "max_memory_allocated(((",
+        "'allocated_bytes.all.peak': 1",
     ],
 )
 @pytest.mark.parametrize("line", [60, 1999])

@@ -43,6 +43,8 @@ NO_READING = QT_TRANSLATE_NOOP(
 _SOURCES = {
     "typed": QT_TRANSLATE_NOOP("measured", "Entered"),
     "memory_summary": QT_TRANSLATE_NOOP("measured", "PyTorch’s memory summary"),
+    "memory_stats": QT_TRANSLATE_NOOP("measured", "PyTorch’s memory statistics"),
+    "printed": QT_TRANSLATE_NOOP("measured", "PyTorch’s counters, as printed"),
     "out_of_memory": QT_TRANSLATE_NOOP("measured", "PyTorch’s out-of-memory message"),
     "nvidia_smi": QT_TRANSLATE_NOOP("measured", "nvidia-smi"),
     "vllm": QT_TRANSLATE_NOOP("measured", "vLLM’s log"),
@@ -183,9 +185,10 @@ class MeasuredPage(QWidget):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         self.empty.setText(
             self.tr(
-                "Enter what a run really used, or paste what it printed: torch.cuda.memory_summary(), an "
-                "out-of-memory message, nvidia-smi, the start-up log of vLLM or llama.cpp. It is only read, "
-                "set beside the estimate part by part, and kept with the preset."
+                "Enter what a run really used, or paste what it printed: torch.cuda.memory_summary(), "
+                "memory_stats() or max_memory_allocated(), an out-of-memory message, nvidia-smi, the "
+                "start-up log of vLLM or llama.cpp. It is only read, set beside the estimate part by part, "
+                "and kept with the preset."
             )
         )
         column.addWidget(self.empty)

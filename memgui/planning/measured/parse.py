@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from memgui.planning.measured.counters import LEAST_BARE, memory_stats, printed
 from memgui.planning.measured.engines import llama_cpp, vllm
 from memgui.planning.measured.pytorch import memory_summary, nvidia_smi, out_of_memory
 from memgui.planning.measured.records import Counter, Figure, Measurement
@@ -17,9 +18,6 @@ MOST_TEXT: Final = 1_000_000
 LONGEST_LINE: Final = 2_000
 MOST_LINES: Final = 20_000
 MOST_MEASUREMENTS: Final = 64
-
-_LEAST_BARE: Final = 10**6
-"""A number without a unit is bytes, and no run uses fewer than this."""
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TYPED: Final = re.compile(
@@ -36,7 +34,7 @@ def typed(text: str, counter: Counter) -> Measurement:
     number = re.sub(r"[^0-9.]", "", found[1]) if found is not None else ""
     unit = _unit(found[2] or "bytes") if found is not None else ""
     size = size_of(number, unit, binary=False) if 0 < len(number) <= 30 else None
-    bare = found is not None and not found[2] and (size is None or size.bytes < _LEAST_BARE)
+    bare = found is not None and not found[2] and (size is None or size.bytes < LEAST_BARE)
     if size is None or size.bytes == 0 or bare:
         raise _fault(
             QT_TRANSLATE_NOOP("messages", "“{value}” is no amount of memory."),
@@ -64,22 +62,24 @@ def parse(text: str) -> tuple[Measurement, ...]:
         )
     plain = _COLOURS.sub("", text)
     lines = [line[:LONGEST_LINE] for line in plain.splitlines()[:MOST_LINES]]
-    found = list(_all("\n".join(lines), lines))[:MOST_MEASUREMENTS]
+    found = list(_all(plain, lines))[:MOST_MEASUREMENTS]
     if not found:
         raise _fault(
             QT_TRANSLATE_NOOP("messages", "There is no amount of memory in the text that can be read."),
             QT_TRANSLATE_NOOP(
                 "messages",
-                "Read are torch.cuda.memory_summary(), out-of-memory messages, nvidia-smi, and the start-up "
-                "logs of vLLM and llama.cpp.",
+                "Read are torch.cuda.memory_summary(), memory_stats() and max_memory_allocated(), "
+                "out-of-memory messages, nvidia-smi, and the start-up logs of vLLM and llama.cpp.",
             ),
         )
     return tuple(found)
 
 
 def _all(text: str, lines: list[str]) -> Iterator[Measurement]:
-    yield from out_of_memory(text)
+    yield from out_of_memory("\n".join(lines))
     yield from memory_summary(lines)
+    yield from memory_stats(text)  # a dictionary is printed on one line, however long
+    yield from printed(text)
     yield from nvidia_smi(lines)
     yield from vllm(lines)
     yield from llama_cpp(lines)

@@ -142,7 +142,10 @@ _SMI_PROCESS: Final = re.compile(
 
 
 def nvidia_smi(lines: list[str]) -> Iterator[Measurement]:
-    """The table of ``nvidia-smi``: the device's use and size, and what its largest process holds."""
+    """The table of ``nvidia-smi``: the device's use and size, and what its largest process holds.
+
+    A process's row may stand alone.
+    """
     mib = 2**20
     figures: list[Figure] = []
     largest: dict[str, int] = {}
@@ -165,5 +168,11 @@ def nvidia_smi(lines: list[str]) -> Iterator[Measurement]:
             figures[at] = Figure(held, mib, Counter.PROCESS, device=one.device)
             if one.bytes > held:
                 figures.append(Figure(one.bytes - held, mib, Counter.OTHERS, device=one.device))
+    known = {one.device for one in figures}
+    figures += [
+        Figure(held, mib, Counter.PROCESS, device=name)
+        for name, held in largest.items()
+        if name not in known and held
+    ]
     if figures:
         yield Measurement("nvidia_smi", tuple(figures[:128]))

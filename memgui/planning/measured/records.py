@@ -70,8 +70,9 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was entered or pasted at once.
 
-    ``source`` is ``typed``, ``memory_summary``, ``out_of_memory``, ``nvidia_smi``, ``vllm`` or
-    ``llama.cpp``; ``facts`` are whole numbers that are no bytes (tokens of a cache, …) by stable key.
+    ``source`` is ``typed``, ``memory_summary``, ``memory_stats``, ``printed``, ``out_of_memory``,
+    ``nvidia_smi``, ``vllm`` or ``llama.cpp``; ``facts`` are whole numbers that are no bytes (tokens of a
+    cache, …) by stable key.
     ``of`` is what it was entered beside (:func:`subject`), empty where nobody wrote it down.
     """
 
