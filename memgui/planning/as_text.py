@@ -167,7 +167,10 @@ def _outcome(estimate: Estimate) -> str:
 
 def _subject(estimate: Estimate) -> str:
     scenario = estimate.scenario
-    many = f"{scenario.device.count} × " if scenario.device.count > 1 else ""
+    count, used = scenario.device.count, scenario.parallelism.devices
+    many = f"{count} × " if count > 1 else ""
+    if used < count:
+        many = f"{used} of {many}"
     return f"{scenario.model.name or 'The model'}, {scenario.task}, on {many}{scenario.device.name}"
 
 

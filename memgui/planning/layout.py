@@ -9,21 +9,10 @@ from memgui.estimator.targets import TARGETS, usual_targets, with_usual_targets
 from memgui.spec import Scenario, get, replace
 from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Lora
+from memgui.spec.validate_layout import taking as taking
 
 COUNT: Final = "device.count"
 DEGREES: Final = tuple(f"parallelism.{name}" for name in ("data", "tensor", "pipeline", "context"))
-
-
-def taking(scenario: Scenario) -> str:
-    """The degree that further devices go to where the person does not say: what people do first.
-
-    Training runs replicas; vLLM and SGLang split matrices; Transformers and llama.cpp put layers on
-    each device in turn.
-    """
-    if scenario.task == "training":
-        return "parallelism.data"
-    split = scenario.inference.engine in ("vllm", "sglang")
-    return "parallelism.tensor" if split else "parallelism.pipeline"
 
 
 def together(scenario: Scenario, path: str, value: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from memgui.spec.fields.optimizers import IN_BACKWARD
 from memgui.spec.fields.parallelism import library
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
-from memgui.spec.scenario import Scenario
+from memgui.spec.scenario import Scenario, get
 
 SHARDINGS = {
     "pytorch": ("none", "zero1", "zero2", "zero3"),
@@ -42,26 +42,47 @@ def divisors(number: int) -> Message:
     )
 
 
+def taking(scenario: Scenario) -> str:
+    """The degree that further devices go to where the person does not say: what people do first.
+
+    Training runs replicas; vLLM and SGLang split matrices; Transformers and llama.cpp put layers on
+    each device in turn.
+    """
+    if scenario.task == "training":
+        return "parallelism.data"
+    split = scenario.inference.engine in ("vllm", "sglang")
+    return "parallelism.tensor" if split else "parallelism.pipeline"
+
+
+_PATHS = (*(f"parallelism.{name}" for name in ("data", "tensor", "pipeline", "context")), "device.count")
+
+
 def _degrees(scenario: Scenario) -> Iterator[Issue]:
+    """Devices that are missing, or that do nothing."""
     used, count = scenario.parallelism.devices, scenario.device.count
-    if used != count:
-        yield Issue(
-            "error" if used > count else "warning",
-            "degrees_and_devices",
-            (
-                "parallelism.data",
-                "parallelism.tensor",
-                "parallelism.pipeline",
-                "parallelism.context",
-                "device.count",
-            ),
-            Message(
-                QT_TRANSLATE_NOOP(
-                    "messages", "The degrees of parallelism multiply to {used}, the devices are {count}."
-                ),
-                {"used": used, "count": count},
-            ),
+    if used > count:
+        text = QT_TRANSLATE_NOOP(
+            "messages",
+            "The degrees of parallelism multiply to {used}, the devices are {count}: device.count = {used} "
+            "would do.",
         )
+        yield Issue("error", "degrees_and_devices", _PATHS, Message(text, {"used": used, "count": count}))
+    if used >= count:
+        return
+    text = QT_TRANSLATE_NOOP(
+        "messages", "The degrees of parallelism use {used} of {count} devices, the rest do nothing."
+    )
+    args: dict[str, str | int | float] = {"used": used, "count": count}
+    path = taking(scenario)
+    others = used // int(get(scenario, path))
+    if count % others == 0:
+        text = QT_TRANSLATE_NOOP(
+            "messages",
+            "The degrees of parallelism use {used} of {count} devices, the rest do nothing: {path} = {value} "
+            "would use all.",
+        )
+        args |= {"path": path, "value": count // others}
+    yield Issue("warning", "degrees_and_devices", _PATHS, Message(text, args))
 
 
 def _heads(scenario: Scenario) -> Iterator[Issue]:

@@ -143,6 +143,17 @@ def test_the_articles_methods(
     assert answer["assumptions"]
 
 
+def test_a_device_that_does_nothing_changes_no_figure_and_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = (answered(capsys, "--model", NAME, "--set", f"device.count={count}") for count in (1, 2))
+    assert (two["device"], two["verdict"]) == (one["device"], one["verdict"])
+    assert [issue["severity"] for issue in two["issues"]] == ["warning"]
+    assert "the rest do nothing: parallelism.data = 2 would use all" in two["issues"][0]["text"]
+    assert main(["estimate", "--model", NAME, "--set", "device.count=2"]) == 0
+    assert ", on 1 of 2 × " in capsys.readouterr().out
+    used = ("--set", "device.count=2", "--set", "parallelism.data=2")
+    assert not answered(capsys, "--model", NAME, *used)["issues"]
+
+
 def test_what_has_no_effect_is_noted(capsys: pytest.CaptureFixture[str], config: Path) -> None:
     answer = answered(capsys, "--model", str(config), "--set", "inference.batch_size=4")
     notes = [issue for issue in answer["issues"] if issue["paths"] == ["inference.batch_size"]]

@@ -47,8 +47,19 @@ def test_only_what_is_generated_needs_positions_beside_the_prompt() -> None:
 def test_degrees_and_devices() -> None:
     two = replace(SCENARIO, "device.count", 2)
     assert codes(two) == {"degrees_and_devices": "warning"}
+    (idle,) = validate(two)
+    assert idle.text.endswith("use 1 of 2 devices, the rest do nothing: parallelism.data = 2 would use all.")
+    (odd,) = validate(replace(replace(two, "device.count", 5), "parallelism.tensor", 2))
+    assert odd.text.endswith("use 2 of 5 devices, the rest do nothing.")
+    served = replace(two, "task", "inference")
+    for engine, path in (("vllm", "parallelism.tensor"), ("transformers", "parallelism.pipeline")):
+        (idle,) = validate(replace(served, "inference.engine", engine))
+        assert f"{path} = 2 would use all." in idle.text
+        assert codes(replace(replace(served, "inference.engine", engine), path, 2)) == {}
     assert codes(replace(two, "parallelism.data", 2)) == {}
-    assert codes(replace(two, "parallelism.data", 4)) == {"degrees_and_devices": "error"}
+    (missing,) = validate(replace(two, "parallelism.data", 4))
+    assert (missing.code, missing.severity) == ("degrees_and_devices", "error")
+    assert "device.count = 4 would do" in missing.text
     split = replace(replace(two, "device.count", 3), "parallelism.tensor", 3)
     assert codes(split) == {"heads_not_split": "error"}
 

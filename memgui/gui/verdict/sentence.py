@@ -44,7 +44,7 @@ def headline(result: Result, numbers: Numbers) -> str:
     text = template.format(
         need=numbers.sentence(estimate.peak_bytes), limit=numbers.sentence(estimate.verdict.capacity_bytes)
     )
-    if result.scenario.device.count > 1:
+    if min(result.scenario.device.count, result.scenario.parallelism.devices) > 1:
         text = QCoreApplication.translate("verdict", "{verdict}, each GPU").format(verdict=text)
     return text
 
@@ -77,7 +77,7 @@ def _device(result: Result, numbers: Numbers, short: bool) -> str:
     device = scenario.device
     if scenario.task == "inference" and scenario.inference.engine == "vllm" and not short:
         template = QCoreApplication.translate("verdict", "On one {device}, vLLM may use {share} of {memory}.")
-        if device.count > 1:
+        if min(device.count, scenario.parallelism.devices) > 1:
             template = QCoreApplication.translate(
                 "verdict", "On each of {count} × {device}, vLLM may use {share} of {memory}."
             )
@@ -85,6 +85,14 @@ def _device(result: Result, numbers: Numbers, short: bool) -> str:
         return template.format(
             device=device.name, count=device.count, share=share, memory=numbers.sentence(device.memory_bytes)
         )
+    used = scenario.parallelism.devices
+    if used < device.count:
+        template = (
+            QCoreApplication.translate("verdict", "{used} of {count} × {device}.")
+            if short
+            else QCoreApplication.translate("verdict", "On {used} of {count} × {device}.")
+        )
+        return template.format(used=used, count=device.count, device=device.name)
     if device.count > 1:
         template = (
             QCoreApplication.translate("verdict", "{count} × {device}.")

@@ -151,7 +151,9 @@ DEVICE: tuple[Field, ...] = (
         "device.count",
         Kind.COUNT,
         QT_TRANSLATE_NOOP("fields", "Count"),
-        QT_TRANSLATE_NOOP("fields", "How many of them."),
+        QT_TRANSLATE_NOOP(
+            "fields", "How many of them; the degrees of parallelism say what each does, the rest do nothing."
+        ),
         section="device",
         minimum=1,
         maximum=1_000_000,

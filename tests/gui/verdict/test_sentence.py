@@ -5,7 +5,7 @@ from PySide6.QtCore import QLocale
 from memgui.document.result import Result
 from memgui.gui.numbers import Numbers
 from memgui.gui.verdict import sentence
-from memgui.spec import Device
+from memgui.spec import Device, Parallelism
 from tests.gui import fakes
 
 NUMBERS = Numbers("GiB", QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))
@@ -67,7 +67,12 @@ def test_narrow_line_is_shorter() -> None:
 
 def test_several_devices() -> None:
     result = fakes.training()
-    scenario = msgspec.structs.replace(result.scenario, device=Device(count=8))
+    idle = msgspec.structs.replace(result.scenario, device=Device(count=8))
+    one = Result(idle, result.estimate)
+    assert sentence.headline(one, NUMBERS).endswith("of 79.2 GiB")
+    assert sentence.detail(one, NUMBERS).startswith("On 1 of 8 × H100 SXM 80 GB. Likely")
+    assert sentence.detail(one, NUMBERS, short=True).startswith("1 of 8 × H100 SXM 80 GB. Range")
+    scenario = msgspec.structs.replace(idle, parallelism=Parallelism(data=8))
     many = Result(scenario, result.estimate)
     assert sentence.headline(many, NUMBERS).endswith("of 79.2 GiB, each GPU")
     assert sentence.detail(many, NUMBERS).startswith("On each of 8 × H100 SXM 80 GB.")
