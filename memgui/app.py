@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import linecache
 import logging
 import os
 import sys
@@ -18,7 +17,6 @@ from PySide6 import __version__ as pyside_version
 from PySide6.QtCore import (
     QCoreApplication,
     QEvent,
-    QLibraryInfo,
     QLocale,
     QMessageLogContext,
     QObject,
@@ -34,6 +32,7 @@ from memgui import __version__, _resources
 from memgui.document.autosave import Autosave
 from memgui.document.document import Document, State
 from memgui.document.notice import Notice
+from memgui.document.plain_imports import plain_imports
 from memgui.document.selection import Selection
 from memgui.document.view_settings import View, ViewSettings
 from memgui.estimator import estimate
@@ -237,15 +236,19 @@ def load_translators(app: QApplication, language: str) -> list[QTranslator]:
     """
     locale = QLocale(language) if language else QLocale.system()
     loaded: list[QTranslator] = []
-    for name, folder in (
-        ("memgui", str(_resources.root() / "translations")),
-        ("qtbase", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
-    ):
+
+    def load(name: str, folder: str) -> bool:
         translator = QTranslator(app)
         if not translator.load(locale, name, "_", folder):
-            break
+            return False
         app.installTranslator(translator)
         loaded.append(translator)
+        return True
+
+    if load("memgui", str(_resources.root() / "translations")):
+        from PySide6.QtCore import QLibraryInfo
+
+        load("qtbase", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
     QLocale.setDefault(locale if loaded else QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))
     return loaded
 
@@ -289,17 +292,17 @@ def _application() -> QApplication:
 
 def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
     """Open the window, on ``content`` if it is given, and stay until it is closed; the exit status."""
-    linecache.clearcache()  # PySide6 has read the source of what was imported since, and kept it
-    paths = paths or AppPaths.default()
-    app = _application()
-    program = Program(app, paths, content)
-    guard = CrashGuard(program.autosave.flush, program.keep_crash, program)
-    guard.install()
-    program.ready.connect(lambda: _watch(paths))
-    program.window.show()
-    status = app.exec()
-    guard.remove()
-    program.close()
+    with plain_imports():
+        paths = paths or AppPaths.default()
+        app = _application()
+        program = Program(app, paths, content)
+        guard = CrashGuard(program.autosave.flush, program.keep_crash, program)
+        guard.install()
+        program.ready.connect(lambda: _watch(paths))
+        program.window.show()
+        status = app.exec()
+        guard.remove()
+        program.close()
     return status
 
 

@@ -26,8 +26,10 @@ class Item(msgspec.Struct, frozen=True):
 class Painted(Protocol):
     """A widget that tells what it has painted."""
 
-    accessible_role: QAccessible.Role
-    item_role: QAccessible.Role
+    accessible_role: str
+    """What the picture is: a name of ``QAccessible.Role``, whose enums a start does not wait for."""
+    item_role: str
+    """What each thing in it is."""
 
     def accessible_items(self) -> Sequence[Item]:
         """The things in the picture now, in the order of the keyboard."""
@@ -105,7 +107,7 @@ class PaintedInterface(QAccessibleWidget):
 
     def __init__(self, widget: QWidget) -> None:
         assert isinstance(widget, Painted)
-        super().__init__(widget, widget.accessible_role, widget.accessibleName())
+        super().__init__(widget, QAccessible.Role[widget.accessible_role], widget.accessibleName())
         self._children: list[_Child] = []
 
     def items(self) -> Sequence[Item]:
@@ -116,8 +118,7 @@ class PaintedInterface(QAccessibleWidget):
     def item_role(self) -> QAccessible.Role:
         """What each thing is."""
         widget: Any = self.widget()
-        role: QAccessible.Role = widget.item_role
-        return role
+        return QAccessible.Role[widget.item_role]
 
     def childCount(self) -> int:
         return len(self.items())
@@ -162,9 +163,16 @@ def _make(name: str, thing: QObject) -> QAccessibleInterface | None:
 _installed = False
 
 
-def install() -> None:
-    """Tell Qt once how to describe painted widgets; each of them calls it when it is made."""
+def install(*shown: QWidget) -> None:
+    """Tell Qt once how to describe painted widgets; each calls it when it is made.
+
+    ``shown`` are those that were made, and may have been asked for, before.
+    """
     global _installed
     if not _installed:
         _installed = True
         QAccessible.installFactory(_make)
+    for widget in shown if QAccessible.isActive() else ():
+        described = QAccessible.queryAccessibleInterface(widget)
+        if not isinstance(described, PaintedInterface):
+            QAccessible.deleteAccessibleInterface(QAccessible.uniqueId(described))

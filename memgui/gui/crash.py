@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, QThread, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
@@ -62,6 +62,8 @@ class CrashGuard(QObject):
         if issubclass(kind, KeyboardInterrupt):
             QGuiApplication.exit(130)
             return
+        from PySide6.QtCore import QThread
+
         log.critical("nobody caught this", exc_info=(kind, error, trace))
         if self._handling:
             return

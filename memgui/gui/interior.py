@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 from memgui.document.answers import Answers
 from memgui.document.limits import Limits
 from memgui.document.view_settings import View
+from memgui.gui.accessible import install
 from memgui.gui.actions import Actions
 from memgui.gui.context import AppContext
 from memgui.gui.device_items import device_search
@@ -44,6 +45,7 @@ class Interior(QObject):
         super().__init__(window)
         self.window = window
         self.context = context
+        install(window.donut)
         self.actions = Actions(window, context.document.undo_stack)
         self.files = Files(context, lambda *asked: self.names.ask(*asked), window)
         self.toolbar = Toolbar(self.actions, context.view, window)

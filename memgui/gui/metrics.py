@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _ELIDE = Qt.TextElideMode.ElideRight
 _MOST_WIDTHS = 2048
 _MOST_LAID = 512
+_OFTEN = 20
+"""Times that a text comes, with these digits or others, before it is worth the work: no first picture is."""
 
 _SCREENS = (QWidget, QPixmap, QImage)
 """Paper and drawings keep their texts as texts, the screen gets their glyphs."""
@@ -34,14 +36,14 @@ _SIDES = {
 class Metrics:
     """A font's metrics that remember: most texts are measured, and written, again and again."""
 
-    __slots__ = ("_broken", "_digits", "_font", "_height", "_laid", "_met", "_metrics", "_widths")
+    __slots__ = ("_broken", "_digits", "_font", "_height", "_laid", "_metrics", "_seen", "_widths")
 
     def __init__(self, font: QFont) -> None:
         self._font = font
         self._metrics = QFontMetricsF(font)
         self._height = self._metrics.height()
         self._widths: dict[str, float] = {}
-        self._met: set[str] = set()
+        self._seen: dict[str, int] = {}
         self._broken: dict[str, tuple[float, list[tuple[int, int]]]] = {}
         self._laid: dict[str, Laid] = {}
         self._digits: Digits | None = None
@@ -65,19 +67,25 @@ class Metrics:
         painter.setFont(self._font)
         painter.drawText(room, _SIDES[across], text)
 
+    def _comes_often(self, key: str) -> bool:
+        """Whether a text, or one with digits in the same places, has come often by now."""
+        if len(self._seen) >= _MOST_WIDTHS:
+            self._seen.clear()
+        times = self._seen[key] = self._seen.get(key, 0) + 1
+        return times > _OFTEN
+
     def _lay(self, text: str) -> Laid | None:
-        """Lay out a text that was written before, with these digits or others; ``None`` at the first time."""
-        key = self._shared(text)
-        if key not in self._met:
-            if len(self._met) >= _MOST_WIDTHS:
-                self._met.clear()
-            self._met.add(key)
+        """Lay out a text that is written often; ``None`` before it is."""
+        key = text.translate(AS_ANY)
+        if not self._comes_often(key):
             return None
+        if key != (key := self._shared(text)) and not self._comes_often(key):
+            return None  # other digits make it another text
         if "\n" in text or QGuiApplication.isRightToLeft() or _any_right_to_left(text):
             return None
         if self._font.italic():  # not to the pixel
             return None
-        from memgui.gui.laid import Laid  # nothing comes again in the first picture
+        from memgui.gui.laid import Laid
 
         laid = Laid(key, self._font, self._digits)
         if not laid.is_sound:
@@ -114,7 +122,8 @@ class Metrics:
         if len(self._widths) >= _MOST_WIDTHS:
             self._widths.clear()
         width = self._metrics.horizontalAdvance(text)
-        key = self._shared(text)
+        key = text.translate(AS_ANY)
+        key = self._shared(text) if key != text and self._comes_often(key) else text
         self._widths[key] = width if key == text else width - self._figures().over(text)
         return width
 

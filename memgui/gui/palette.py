@@ -282,6 +282,7 @@ def hatch_brush(colour: QColor, ratio: float, pitch: int = 5) -> QBrush:
 
     The tile itself has none: behind a brush that has one, Qt's painter draws glyphs in the wrong places.
     """
-    brush = QBrush(_hatch_tile(colour.rgba(), pitch, ratio))
+    brush = QBrush()
+    brush.setTexture(_hatch_tile(colour.rgba(), pitch, ratio))
     brush.setTransform(QTransform.fromScale(1 / ratio, 1 / ratio))
     return brush

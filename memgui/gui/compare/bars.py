@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QAccessible,
     QColor,
     QContextMenuEvent,
     QFocusEvent,
@@ -34,8 +33,8 @@ _FOOT = 22
 class Bars(QWidget):
     """Arrows choose the set-up that is held against the first one; Enter opens it."""
 
-    accessible_role = QAccessible.Role.List
-    item_role = QAccessible.Role.ListItem
+    accessible_role = "List"
+    item_role = "ListItem"
 
     chosen = Signal(int)
     """The set-up at this place is compared with the first one."""

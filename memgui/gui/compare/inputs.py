@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QAccessible, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from memgui.document.selection import Selection
@@ -37,8 +37,8 @@ class Difference(msgspec.Struct, frozen=True):
 class Inputs(QWidget):
     """Arrows go from field to field, Enter or a click goes to the field in the form."""
 
-    accessible_role = QAccessible.Role.List
-    item_role = QAccessible.Role.ListItem
+    accessible_role = "List"
+    item_role = "ListItem"
 
     def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
-    QAccessible,
     QColor,
     QFocusEvent,
     QHelpEvent,
@@ -55,8 +54,8 @@ class Line(msgspec.Struct, frozen=True):
 class DeltaTable(QWidget):
     """Rows open and close like the legend's, and share its selection."""
 
-    accessible_role = QAccessible.Role.Table
-    item_role = QAccessible.Role.Row
+    accessible_role = "Table"
+    item_role = "Row"
 
     def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSizeF, Qt
+from PySide6.QtCore import QEvent, QObject, QRect, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 
@@ -26,6 +26,16 @@ def painting(size: QSizeF, ratio: float, ground: QColor) -> Iterator[tuple[QPixm
         yield picture, painter
     finally:
         painter.end()
+
+
+def filled(painter: QPainter, rect: QRect | QRectF, colour: QColor) -> None:
+    """A box in one colour; takes pen and brush.
+
+    ``QPainter.fillRect`` paints the same, but has a start make the enums of gradients first, for 2 ms.
+    """
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    painter.drawRect(rect)
 
 
 def outlined(

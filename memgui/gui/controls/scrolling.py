@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from memgui.gui.controls.frames import filled
 from memgui.gui.theme import Look
 
 
@@ -49,7 +50,7 @@ class ScrollBar(QScrollBar):
             self.style().subControlRect(control, option, QStyle.SubControl.SC_ScrollBarSlider, self)
         )
         painter = QPainter(self)
-        painter.fillRect(self.rect(), self._ground())
+        filled(painter, self.rect(), self._ground())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self.maximum() <= self.minimum():
             return
@@ -76,7 +77,7 @@ class _Handle(QSplitterHandle):
         colours = Look.of(self).colours
         painter = QPainter(self)
         colour = colours.border if self.underMouse() else colours.hairline
-        painter.fillRect(self.rect(), colour)
+        filled(painter, self.rect(), colour)
 
 
 class Splitter(QSplitter):

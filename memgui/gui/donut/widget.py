@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleEvent,
-    QFocusEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-)
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from memgui.document.result import Result
 from memgui.document.selection import ComponentPath, Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
-from memgui.gui import accessible
-from memgui.gui.controls.frames import by_keyboard
+from memgui.gui.controls.frames import by_keyboard, filled
 from memgui.gui.donut import geometry
 from memgui.gui.donut.painting import Scene, Texts, paint_donut
 from memgui.gui.motion import Eased
@@ -33,6 +25,9 @@ from memgui.gui.texts import message_text
 from memgui.gui.theme import Look, Role
 from memgui.gui.tips import node_tip, two_lines
 from memgui.gui.verdict.bar import DIMMED
+
+if TYPE_CHECKING:
+    from memgui.gui.accessible import Item
 
 HEADER = 28
 _LIMIT = "limit"
@@ -46,12 +41,11 @@ class Donut(QWidget):
     Backspace back out, Escape selects nothing.
     """
 
-    accessible_role = QAccessible.Role.Chart
-    item_role = QAccessible.Role.ListItem
+    accessible_role = "Chart"
+    item_role = "ListItem"
 
     def __init__(self, selection: Selection, view: ViewSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        accessible.install()
         self._selection = selection
         self._view = view
         self._estimate: Estimate | None = None
@@ -134,8 +128,10 @@ class Donut(QWidget):
                 found.extend((key, part.key) for part in node.children if part.bytes > 0)
         return found
 
-    def accessible_items(self) -> Sequence[accessible.Item]:
+    def accessible_items(self) -> Sequence[Item]:
         """One item per slice and part: name, size and share."""
+        from memgui.gui.accessible import Item
+
         estimate = self._estimate
         if estimate is None:
             return ()
@@ -154,7 +150,7 @@ class Donut(QWidget):
             half = max(2, round(self._radius * (piece.ring[1] - piece.ring[0]) / 2))
             middle = self._centre + QPointF(reach * math.sin(angle), -reach * math.cos(angle))
             rect = QRect(middle.toPoint() - QPoint(half, half), QSize(2 * half, 2 * half))
-            items.append(accessible.Item(name, rect, path == self._selection.component))
+            items.append(Item(name, rect, path == self._selection.component))
         return items
 
     # what the person does
@@ -256,7 +252,11 @@ class Donut(QWidget):
 
     def _selected(self, path: ComponentPath) -> None:
         self.update()
-        if self.hasFocus() and QAccessible.isActive() and path in self._walk():
+        if not self.hasFocus():
+            return
+        from PySide6.QtGui import QAccessible, QAccessibleEvent
+
+        if QAccessible.isActive() and path in self._walk():
             told = QAccessibleEvent(self, QAccessible.Event.Focus)
             told.setChild(self._walk().index(path))
             QAccessible.updateAccessibility(told)
@@ -326,7 +326,7 @@ class Donut(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         painter = QPainter(self)
-        painter.fillRect(self.rect(), look.colours.base)  # before smoothing: its edges take whole pixels
+        filled(painter, self.rect(), look.colours.base)  # before smoothing: its edges take whole pixels
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         scene = self.scene()
         top = self._paint_header(painter, look)
@@ -340,7 +340,7 @@ class Donut(QWidget):
     def _paint_header(self, painter: QPainter, look: Look) -> int:
         """Says of which moment the picture is; the height is returned."""
         height = look.px(HEADER)
-        painter.fillRect(QRectF(0, height, self.width(), 1), look.colours.hairline)
+        filled(painter, QRectF(0, height, self.width(), 1), look.colours.hairline)
         if self._estimate is None:
             return height
         left = look.px(16)

@@ -10,6 +10,7 @@ from memgui.document.result import Result
 from memgui.document.selection import ComponentPath, Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
+from memgui.gui.controls.frames import filled
 from memgui.gui.legend.model import LegendModel, rows_of
 from memgui.gui.legend.rows import INDENT, ROW, Cells, Columns, columns_for, paint_cells, paint_swatch
 from memgui.gui.legend.tree import LegendTree
@@ -40,9 +41,9 @@ class _Header(_Strip):
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         painter = QPainter(self)
-        painter.fillRect(self.rect(), look.colours.base)
+        filled(painter, self.rect(), look.colours.base)
         height = self.height() - 1
-        painter.fillRect(QRectF(0, height, self.width(), 1), look.colours.hairline)
+        filled(painter, QRectF(0, height, self.width(), 1), look.colours.hairline)
         columns = self._legend.columns(look)
         if columns is None:
             return
@@ -63,13 +64,13 @@ class _Footer(_Strip):
         look = Look.of(self)
         colours = look.colours
         painter = QPainter(self)
-        painter.fillRect(self.rect(), colours.base)
+        filled(painter, self.rect(), colours.base)
         columns = self._legend.columns(look)
         estimate = self._legend.estimate
         if columns is None or estimate is None:
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(QRectF(0, 0, self.width(), 1), colours.border)
+        filled(painter, QRectF(0, 0, self.width(), 1), colours.border)
         painter.setOpacity(self._legend.tree.dimmed)
         rect, named = QRectF(0, 1, self.width(), look.px(ROW)), event.rect().left() < columns.figures
         total, free = self._legend.footer_cells()
@@ -230,7 +231,7 @@ class Legend(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         painter = QPainter(self)
-        painter.fillRect(self.rect(), look.colours.base)
+        filled(painter, self.rect(), look.colours.base)
         top = self._foot.geometry().bottom() + look.px(12)
         if self._used or self.estimate is None or self.height() - top < look.px(40):
             return

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
 
 from memgui.document.selection import ComponentPath
 from memgui.estimator.result import Estimate, Node
@@ -75,6 +75,8 @@ class LegendModel(QAbstractItemModel):
         self._rows: tuple[Row, ...] = ()
         self._total = 0
         self._numbers: Numbers | None = None
+        self.size: Callable[[], QSize] | None = None
+        """How large the view paints a cell of each row."""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -142,6 +144,8 @@ class LegendModel(QAbstractItemModel):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
             return self.texts(row)[index.column()]
+        if role == Qt.ItemDataRole.SizeHintRole:
+            return self.size() if self.size is not None else None
         if role == Qt.ItemDataRole.AccessibleTextRole:
             if index.column() == NAME:
                 share = numbers.share(row.bytes, self._total)

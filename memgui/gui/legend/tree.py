@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAccessible, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTreeView,
-    QWidget,
-)
+from PySide6.QtCore import QEvent, QModelIndex, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractItemView, QTreeView, QWidget
 from shiboken6 import isValid
 
 from memgui.document.selection import ComponentPath, Selection
-from memgui.gui.controls.frames import by_keyboard, outlined
+from memgui.gui.controls.frames import by_keyboard, filled, outlined
 from memgui.gui.controls.scrolling import slim
 from memgui.gui.legend.model import NAME, Index, LegendModel, Row
 from memgui.gui.legend.rows import INDENT, ROW, Cells, Columns, paint_cells, paint_chevron, paint_swatch
 from memgui.gui.theme import Look, Role
-
-
-class _RowHeight(QStyledItemDelegate):
-    """Rows are painted by the tree; this only says how high they are."""
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(40, Look.of(option.widget).px(ROW))
 
 
 class LegendTree(QTreeView):
@@ -47,8 +34,8 @@ class LegendTree(QTreeView):
         self._current: ComponentPath = ()
         self._open: set[str] = set()
         self.dimmed = 1.0
+        model.size = lambda: Look.of(self).size(40, ROW)
         self.setModel(model)
-        self.setItemDelegate(_RowHeight(self))
         self.setHeaderHidden(True)
         self.setIndentation(0)
         self.setRootIsDecorated(False)
@@ -126,6 +113,8 @@ class LegendTree(QTreeView):
 
     def dataChanged(self, first: Index, last: Index, roles: Sequence[int] = ()) -> None:
         """All rows are of one height and none is edited; who knows what is another has it painted."""
+        from PySide6.QtGui import QAccessible
+
         if QAccessible.isActive():
             super().dataChanged(first, last, list(roles))
 
@@ -203,10 +192,10 @@ class LegendTree(QTreeView):
         colours = look.colours
         current = row.path == self._current
         if current:
-            painter.fillRect(rect, colours.selected)
-            painter.fillRect(QRectF(0, rect.top(), look.px(3), rect.height()), colours.accent)
+            filled(painter, rect, colours.selected)
+            filled(painter, QRectF(0, rect.top(), look.px(3), rect.height()), colours.accent)
         elif self._selection.hover[: len(row.path)] == row.path and self._selection.hover:
-            painter.fillRect(rect, colours.hover)
+            filled(painter, rect, colours.hover)
         painter.setOpacity(self.dimmed)
         self._draw_cells(painter, look, rect, row, opened, current, named)
         painter.setOpacity(1.0)

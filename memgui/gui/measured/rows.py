@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QAccessible, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from memgui.estimator.result import Estimate
@@ -26,8 +26,8 @@ _ROW, _HEAD = 30, 22
 class MeasuredRows(QWidget):
     """A table of one run; components in their colours, totals in grey."""
 
-    accessible_role = QAccessible.Role.Table
-    item_role = QAccessible.Role.Row
+    accessible_role = "Table"
+    item_role = "Row"
 
     def __init__(
         self, run: Measurement, estimate: Estimate, numbers: Numbers, parent: QWidget | None = None

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
-    QAccessible,
     QFocusEvent,
     QKeyEvent,
     QMouseEvent,
@@ -40,8 +39,8 @@ class TimelineChart(QWidget):
     pointed = Signal(int)
     """The moment that is read off now."""
 
-    accessible_role = QAccessible.Role.Chart
-    item_role = QAccessible.Role.ListItem
+    accessible_role = "Chart"
+    item_role = "ListItem"
 
     def __init__(self, selection: Selection, view: ViewSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
+from memgui.gui.controls.frames import filled
 from memgui.gui.controls.link import LinkButton
 from memgui.gui.icons import paint_verdict
 from memgui.gui.numbers import Numbers
@@ -115,6 +116,8 @@ class VerdictBand(QWidget):
 
     def announce(self) -> None:
         """Have a screen reader say the verdict; called when a gesture has ended."""
+        from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+
         if self._headline and QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self._headline))
 
@@ -242,11 +245,11 @@ class VerdictBand(QWidget):
         look = Look.of(self)
         colours = look.colours
         painter = QPainter(self)
-        painter.fillRect(self.rect(), colours.base)
+        filled(painter, self.rect(), colours.base)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         kind = self._painted_kind = self._kind()
-        painter.fillRect(QRectF(0, 0, look.px(4), self.height()), colours.verdict(kind))
-        painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), colours.hairline)
+        filled(painter, QRectF(0, 0, look.px(4), self.height()), colours.verdict(kind))
+        filled(painter, QRectF(0, self.height() - 1, self.width(), 1), colours.hairline)
         paint_verdict(painter, kind, QPointF(look.px(34), look.px(32)), look.px(28), colours)
         left = self._text_left(look)
         room = self.width() - left - look.px(16)
@@ -292,5 +295,5 @@ class AssumptionsPopup(QFrame):
     def paintEvent(self, event: QPaintEvent) -> None:
         colours = Look.of(self).colours
         painter = QPainter(self)
-        painter.fillRect(self.rect(), colours.border)
-        painter.fillRect(self.rect().adjusted(1, 1, -1, -1), colours.raised)
+        filled(painter, self.rect(), colours.border)
+        filled(painter, self.rect().adjusted(1, 1, -1, -1), colours.raised)

@@ -10,6 +10,7 @@ from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.estimator.result import Estimate
+from memgui.gui.controls.frames import filled
 from memgui.gui.metrics import MIDDLE
 from memgui.gui.motion import Eased
 from memgui.gui.names import component_name
@@ -179,7 +180,7 @@ class CapacityBar(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         painter = QPainter(self)
-        painter.fillRect(self.rect(), look.colours.base)
+        filled(painter, self.rect(), look.colours.base)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         bar = self._bar_rect(look)
         if self._estimate is None:
@@ -256,7 +257,7 @@ class CapacityBar(QWidget):
     ) -> None:
         painter.setBrush(paint.fill)
         if rect.width() < 3:
-            painter.fillRect(rect, paint.edge)
+            filled(painter, rect, paint.edge)
             return
         painter.setPen(QPen(look.colours.text, 2) if pointed else QPen(paint.edge, 1))
         inset = 1.0 if pointed else 0.5
@@ -276,7 +277,7 @@ class CapacityBar(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(hatch_brush(paint.hatch, self.devicePixelRatioF()))
         painter.drawPath(bar_piece(area.adjusted(0, 1, -1, -1), look.px(2), False, last))
-        painter.fillRect(QRectF(round(start), rect.top(), 1, rect.height()), paint.edge)
+        filled(painter, QRectF(round(start), rect.top(), 1, rect.height()), paint.edge)
 
     def _write(self, painter: QPainter, look: Look, rect: QRectF, key: str, paint: Paint, said: Said) -> None:
         bold, plain = look.metrics(Role.SMALL, 600), look.metrics(Role.SMALL)
@@ -314,8 +315,8 @@ class CapacityBar(QWidget):
             x = round(bar.left() + scale.x(size)) - 1
             x = min(max(x, 0), self.width() - 2)
             mark = QRectF(x, bar.top() - beyond, 2, bar.height() + 2 * beyond)
-            painter.fillRect(mark.adjusted(-1, 0, 1, 0), colours.base)
-            painter.fillRect(mark, colour)
+            filled(painter, mark.adjusted(-1, 0, 1, 0), colours.base)
+            filled(painter, mark, colour)
 
     def _paint_above(
         self, painter: QPainter, look: Look, sizes: geometry.Sizes, scale: geometry.Scale, said: Said

@@ -11,7 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
-from memgui.gui.controls.frames import Ringed, outlined
+from memgui.gui.controls.frames import Ringed, filled, outlined
 from memgui.gui.icons import paint_verdict
 from memgui.gui.theme import Look, Role
 from memgui.gui.verdict.sentence import verdict_word
@@ -197,7 +197,7 @@ class _CellButton(_Pressable):
         if self.cell.current:
             outlined(painter, rect, look.px(5), colours.selected, colours.accent, 2)
         elif self.underMouse() or self.isDown():
-            painter.fillRect(rect.adjusted(1, 1, -1, -1), colours.hover)
+            filled(painter, rect.adjusted(1, 1, -1, -1), colours.hover)
         painter.setOpacity(self.opacity())
         middle = self.height() / 2
         painter.setPen(colours.text)
@@ -403,7 +403,7 @@ class ChipRow(QWidget):
         frame = QRectF(left, 0, self.width() - left, self.height())
         outlined(painter, frame, look.px(6), look.colours.raised, look.colours.border)
         for button in shown[1:]:
-            painter.fillRect(QRectF(button.x(), 1, 1, self.height() - 2), look.colours.hairline)
+            filled(painter, QRectF(button.x(), 1, 1, self.height() - 2), look.colours.hairline)
         if self._caption_room(look, left):
             painter.setPen(look.colours.secondary)
             painter.setFont(look.font(Role.SMALL))

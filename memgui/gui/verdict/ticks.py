@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter, QPen, QPixmap
 
-from memgui.gui.controls.frames import painting
+from memgui.gui.controls.frames import filled, painting
 from memgui.gui.numbers import Numbers
 from memgui.gui.theme import Look, Role
 from memgui.gui.verdict.bar_geometry import Label, Scale, all_ticks, clear_labels
@@ -45,7 +45,7 @@ class Ticks:
         whole = (strip.top() * ratio).is_integer() and (strip.height() * ratio).is_integer()
         if len(self._shown) < len(self._all) or not whole:  # one that is left out may make room for another
             shown = clear_labels(self._all, taken, gap)
-            painter.fillRect(strip, look.colours.base)
+            filled(painter, strip, look.colours.base)
             _paint(painter, look, strip.top(), shown, strip.width())
             return
         if self._picture is None:
@@ -55,7 +55,7 @@ class Ticks:
         for label in self._shown:
             if not label.clear_of(taken, gap / 2 if label is last else gap):
                 hidden = QRectF(label.x - 1, strip.top(), label.width + 2, strip.height())
-                painter.fillRect(hidden, look.colours.base)
+                filled(painter, hidden, look.colours.base)
 
     def _painted(self, look: Look, strip: QRectF, ratio: float) -> QPixmap:
         with painting(strip.size(), ratio, look.colours.base) as (picture, painter):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QAccessible,
     QFocusEvent,
     QKeyEvent,
     QMouseEvent,
@@ -51,8 +50,8 @@ class SweepChart(QWidget):
     chosen = Signal(object)
     """The person wants the field to have this value."""
 
-    accessible_role = QAccessible.Role.Chart
-    item_role = QAccessible.Role.ListItem
+    accessible_role = "Chart"
+    item_role = "ListItem"
 
     def __init__(self, selection: Selection, view: ViewSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QAccessible,
     QColor,
     QFocusEvent,
     QHelpEvent,
@@ -46,8 +45,8 @@ class HeatMap(QWidget):
     room = Signal(int, int)
     """How many columns and rows there is room for."""
 
-    accessible_role = QAccessible.Role.Table
-    item_role = QAccessible.Role.Cell
+    accessible_role = "Table"
+    item_role = "Cell"
 
     def __init__(self, view: ViewSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)

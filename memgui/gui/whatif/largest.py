@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAccessible, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from memgui.document.view_settings import ViewSettings
@@ -30,8 +30,8 @@ class LargestTable(QWidget):
     chosen = Signal(object)
     """The value that the person wants."""
 
-    accessible_role = QAccessible.Role.Table
-    item_role = QAccessible.Role.Row
+    accessible_role = "Table"
+    item_role = "Row"
 
     def __init__(self, view: ViewSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAccessible, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from memgui.gui import accessible
@@ -57,8 +57,8 @@ class PartsList(QWidget):
     chosen = Signal(str)
     """Key of the part to go into."""
 
-    accessible_role = QAccessible.Role.List
-    item_role = QAccessible.Role.ListItem
+    accessible_role = "List"
+    item_role = "ListItem"
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -29,8 +29,8 @@ from memgui.planning.words import Words
 class WhyView(QWidget):
     """Paints one explanation.  Numbers with a field are links: Tab goes through them, Enter follows."""
 
-    accessible_role = QAccessible.Role.Document
-    item_role = QAccessible.Role.Link
+    accessible_role = "Document"
+    item_role = "Link"
 
     def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
         super().__init__(parent)

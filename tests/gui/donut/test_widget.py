@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from memgui.document.selection import Selection
 from memgui.document.view_settings import View, ViewSettings
+from memgui.gui.accessible import install
 from memgui.gui.donut import geometry
 from memgui.gui.donut.widget import Donut
 from memgui.gui.palette import DARK, LIGHT
@@ -187,6 +188,7 @@ def test_motion_ends_at_the_new_sizes_and_stops_when_hidden(make: Make, qtbot: Q
 
 def test_screen_reader_finds_every_slice(make: Make) -> None:
     donut, selection, view = make()
+    install(donut)
     donut.set_result(fakes.training())
     donut.grab()
     interface = QAccessible.queryAccessibleInterface(donut)
