@@ -18,7 +18,7 @@ class Layout(NamedTuple):
     in, 0 where that is the format of what the optimizer updates.  ``flat``: a unit's weights are one
     parameter, as in FSDP1, whose gradient has room for the frozen ones as well.  ``weights_on_host``: shards
     of weights and gradients lie in the computer's memory.  ``saves_whole``: FSDP gathers all weights on each
-    rank to save them.
+    rank to save them.  ``shares_scales``: what a packed weight is unpacked with is shared out as it is.
     """
 
     data: int = 1
@@ -37,6 +37,7 @@ class Layout(NamedTuple):
     whole_gradients: bool = False
     reduce_width: int = 0
     flat: bool = False
+    shares_scales: bool = False
 
     @property
     def replicas(self) -> int:
@@ -87,6 +88,12 @@ class Layout(NamedTuple):
 FLAT: Final = ("litgpt",)
 """Training codes that shard by FSDP1 (LitGPT of 2023: Fabric's FSDPStrategy)."""
 
+SHARED_SCALES: Final = ("torchtune",)
+"""Training codes whose packed weight is one tensor with its scales, cut along with it.
+
+(torchao's nf4tensor.py: ``_INNER_TENSOR_NAMES_FOR_SHARDING``.)
+"""
+
 ALONE: Final = Layout()
 """One device, or replicas that nothing is known of."""
 
@@ -127,5 +134,6 @@ def layout_of(scenario: Scenario) -> Layout:
         saves_whole=split.gather_to_save and split.sharding == "zero3",
         reduce_width=0 if code in REDUCE_AT_ONCE or not kept_precision(scenario).endswith("_mixed") else 2,
         flat=code in FLAT,
+        shares_scales=code in SHARED_SCALES,
         whole_gradients=waits_to_reduce(scenario) and not split.sync_each_batch,
     )

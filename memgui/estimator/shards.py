@@ -16,12 +16,23 @@ from memgui.estimator.optimizers import Trained
 from memgui.estimator.program import Program
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Tensor
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 
 PERSISTENT: Final = 100_000
 """Weights up to this many numbers DeepSpeed keeps gathered (``param_persistence_threshold``)."""
 
 REUSED: Final = 1_000_000_000
 """Weights that are used again within so many numbers stay gathered (``max_reuse_distance``)."""
+
+PARAMETERS: Final = ("packed values", "values", "W_q")
+"""Pieces of packed weights that are parameters, which is what ranks share out.
+
+Scales and code books are attributes of the weight and its layer, whole on each rank (bitsandbytes'
+nn/modules.py: ``QuantState``, ``fix_4bit_weight_quant_state_from_module``; hqq's core/quantize.py:
+``meta``).  Weights that GPT-QModel packed are buffers, which nothing shares out.  FSDP takes parameters of
+floating formats: bitsandbytes' ``bnb_4bit_quant_storage`` says which; where they are uint8, Accelerate
+leaves all to each rank (utils/fsdp_utils.py).
+"""
 
 Shape = tuple[int, ...]
 Listed = tuple[tuple[State, int], ...]
@@ -58,6 +69,32 @@ def shard(parameter: Parameter, count: int, layout: Layout) -> tuple[Shape, int]
     return (-(-prod(shape) * count // ranks),), 1
 
 
+def is_shared(piece: State, layout: Layout) -> bool:
+    """Whether ranks share out this piece of a packed weight."""
+    return layout.shares_scales or piece.name in PARAMETERS
+
+
+def sharing_of(base: str, layout: Layout) -> Iterator[Message]:
+    """What it takes to share out a base that the library called ``base`` runs, or that nothing does."""
+    if not layout.shares_weights or layout.shares_scales:
+        return
+    if base.startswith("4bit") and layout.fsdp:
+        yield Message(
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "Packed weights are shared out as bnb_4bit_quant_storage=bfloat16 has them, their scales are "
+                "whole on each rank; stored as uint8, the usual, the weights are whole on each rank too.",
+            )
+        )
+    elif base in ("gptq", "awq"):
+        yield Message(
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "GPT-QModel's packed weights are buffers, not parameters: they are whole on each rank.",
+            )
+        )
+
+
 def _shards(
     parameters: Iterable[tuple[Parameter, int]], name: str, width: int, layout: Layout
 ) -> Iterator[tuple[State, int]]:
@@ -71,6 +108,9 @@ def weight_shards(kept: Iterable[tuple[Parameter | State, int]], layout: Layout,
     found: list[tuple[State, int]] = []
     for thing, count in kept:
         if isinstance(thing, State):  # packed
+            if not is_shared(thing, layout):
+                found.append((thing, count))
+                continue
             ranks = ranks_of(thing.of, layout)
             size = -(-thing.coefficient * count // ranks)
             found.append((state_of(thing.name, thing.of, 1, (size,), size), 1))
@@ -142,7 +182,8 @@ def gathered_stage(kept: Iterable[tuple[Parameter | State, int]], layout: Layout
     found: list[tuple[State, int]] = []
     for thing, count in kept:
         if isinstance(thing, State):
-            found.append((thing, count))
+            if is_shared(thing, layout):
+                found.append((thing, count))
             continue
         found.append((state_of("weight, gathered", thing, thing.width), count))
         if thing.grad:

@@ -26,6 +26,7 @@ from memgui.estimator.quantisation import base_scheme
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.search import Heights, Highest
+from memgui.estimator.shards import sharing_of
 from memgui.estimator.steps import steps
 from memgui.estimator.stock import Stock
 from memgui.estimator.symbols import TRAINING
@@ -230,6 +231,7 @@ class TrainingRun(Run):
                 "they take {bytes} bytes more.",
             )
             said.append(Message(text, {"bytes": a.doubt_bytes}))
+        said += sharing_of(self.program.options.base, layout_of(self.scenario))
         return tuple(said)
 
     def extra(self) -> dict[str, int]:

@@ -15,10 +15,11 @@ from math import prod
 
 from memgui.estimator.events import Events, Group, Scratch, Thing, group
 from memgui.estimator.keeping import Keeping
+from memgui.estimator.layout import Layout
 from memgui.estimator.once import once
 from memgui.estimator.program import Kind, Program
 from memgui.estimator.quantisation import stored
-from memgui.estimator.shards import shard
+from memgui.estimator.shards import is_shared, shard
 from memgui.estimator.state import State
 from memgui.estimator.tape import Op, Parameter
 from memgui.spec.formats import WeightScheme
@@ -46,9 +47,9 @@ class Unit:
     ) -> None:
         listed = list(dict.fromkeys(parameters))
         layout = keeping.layout
-        sizes = [packed.get(one, one.coefficient) for one in listed]
-        self.gathered = group([Scratch(one, size, 0) for one, size in zip(listed, sizes, strict=True)])
-        self.buffer = group([Scratch(one, size, 0) for one, size in zip(listed, sizes, strict=True)])
+        sizes = {one: packed.get(one, one.coefficient) for one in listed}
+        self.gathered = group([Scratch(one, size, 0) for one, size in sizes.items() if size])
+        self.buffer = group([Scratch(one, size, 0) for one, size in sizes.items() if size])
         reduced: list[Scratch] = []
         shards: list[Scratch] = []
         flat = layout.flat and any(one.grad for one in listed)
@@ -117,7 +118,7 @@ class Units:
         """whether autograd itself adds each to one of its format; to another FSDP adds all of a unit"""
         self._program = program
         self._keeping = keeping
-        self._packed = {} if scheme is None else _packed(program, scheme)
+        self._packed = {} if scheme is None else _packed(program, scheme, keeping.layout)
         self._known: dict[Kind, Unit] = {}
         self._last: dict[Events, Events] = {}
 
@@ -142,8 +143,8 @@ class Units:
         return found
 
 
-def _packed(program: Program, scheme: WeightScheme) -> dict[Parameter, int]:
-    """Bytes of each weight that is packed, which is gathered as it is and unpacked where it is used."""
+def _packed(program: Program, scheme: WeightScheme, layout: Layout) -> dict[Parameter, int]:
+    """Bytes to gather of each weight that is packed: it is unpacked where it is used."""
     often: dict[Parameter, int] = {}
     for weights, count in program.weights():
         for one in weights:
@@ -151,7 +152,8 @@ def _packed(program: Program, scheme: WeightScheme) -> dict[Parameter, int]:
     total: dict[Parameter, int] = {}
     for thing, count in stored(program, scheme):
         if isinstance(thing, State):
-            total[thing.of] = total.get(thing.of, 0) + thing.coefficient * count
+            size = thing.coefficient * count if is_shared(thing, layout) else 0
+            total[thing.of] = total.get(thing.of, 0) + size
     return {one: size // often[one] for one, size in total.items()}
 
 

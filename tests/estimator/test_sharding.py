@@ -346,3 +346,55 @@ def test_a_packed_base_is_gathered_as_it_is(sharding: str) -> None:
     ends = 2 * 32000 * 4096 * 2  # embedding and head are not packed
     layers = {base: size - ends for base, size in gathered.items()}
     assert layers["nf4"] < 0.32 * layers["bf16"]
+
+
+LINEAR = 32 * (4 * 4096 * 4096 + 3 * 4096 * 11008)
+"""Numbers in the linear layers of Llama 2 7B, of which there are 224."""
+
+
+def _unshared(base: str, library: str = "pytorch", code: str = "transformers") -> int:
+    """Bytes of the weights that each rank has whole, twice over."""
+    given = {"precision": "bf16_master"} if library == "deepspeed" else {}
+    given |= {"implementation": code, "base_format": base}
+    scenario = training(LLAMA_2_7B, method="lora", kbit_preparation=False, **given)
+    two, four = (
+        estimate(spread(scenario, data=ranks, sharding="zero3", library=library)).component("weights").bytes
+        for ranks in (2, 4)
+    )
+    return 4 * four - 2 * two
+
+
+@pytest.mark.parametrize(
+    ("base", "library", "code", "whole"),
+    [
+        ("nf4", "pytorch", "transformers", LINEAR // 64 * 4 + 224 * 16 * 4),  # absmax and code book
+        ("nf4", "deepspeed", "transformers", LINEAR // 64 * 4 + 224 * 16 * 4),
+        ("nf4_dq", "pytorch", "torchtune", 0),  # torchao cuts scales along with the weight
+        ("int8", "pytorch", "transformers", 32 * (5 * 4096 + 2 * 11008) * 4),  # a scale for each row
+        ("hqq_4bit_g64", "pytorch", "transformers", LINEAR // 64 * 4),  # scale and zero
+    ],
+)
+def test_scales_of_packed_weights_lie_whole_on_each_rank(
+    base: str, library: str, code: str, whole: int
+) -> None:
+    assert _unshared(base, library, code) - _unshared("bf16", library, code) == 2 * whole
+
+
+@pytest.mark.parametrize("base", ["gptq_int4_g128", "awq_int4_g128"])
+def test_packed_weights_that_are_buffers_are_not_shared_out(base: str) -> None:
+    assert _unshared(base) > 2 * LINEAR // 2
+
+
+@pytest.mark.parametrize(
+    ("base", "given", "said"),
+    [
+        ("nf4", {"sharding": "zero3"}, "bnb_4bit_quant_storage"),
+        ("gptq_int4_g128", {"sharding": "zero3"}, "buffers"),
+        ("bf16", {"sharding": "zero3"}, ""),
+        ("nf4", {"sharding": "zero1"}, ""),
+    ],
+)
+def test_what_sharing_a_packed_base_takes_is_said(base: str, given: dict[str, Any], said: str) -> None:
+    scenario = training(LLAMA_2_7B, method="lora", base_format=base, kbit_preparation=False)
+    assumed = estimate(spread(scenario, data=2, **given)).assumptions
+    assert [said in message.text for message in assumed] == ([True] if said else [])
