@@ -7,6 +7,7 @@ as they are, the head this way or that.  GGUF's mixes also look at the layer's p
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 from math import gcd
@@ -92,7 +93,8 @@ def formats(scheme: WeightScheme, parameter: Parameter, shape: Matrix | None, pl
 Weights = tuple[tuple[Parameter | State, int], ...]
 
 
-def places(program: Program) -> Iterator[tuple[Block, tuple[int, ...], int]]:
+@lru_cache(maxsize=64)
+def places(program: Program) -> tuple[tuple[Block, tuple[int, ...], int], ...]:
     """Every block once, with the layers it stands in (counted through all stacks), how often in each."""
     layers: dict[Block, list[int]] = {}
     index = 0
@@ -100,9 +102,8 @@ def places(program: Program) -> Iterator[tuple[Block, tuple[int, ...], int]]:
         for block in kind.blocks:
             layers.setdefault(block, []).extend(range(index, index + count))
         index += count
-    for block, count in program.blocks():
-        inside = tuple(layers.get(block, ()))
-        yield block, inside, 1 if inside else count
+    every = [(block, tuple(layers.get(block, ())), count) for block, count in program.blocks()]
+    return tuple([(block, inside, 1 if inside else count) for block, inside, count in every])
 
 
 @lru_cache(maxsize=32)
@@ -135,9 +136,11 @@ class Share(NamedTuple):
         split = self.tensor > 1 or self.expert > 1 or self.fill_vocabulary
         return split and (not self.split_parts or part in self.split_parts)
 
-    def has(self, parameter: Parameter, layer: int) -> bool:
-        """Whether a weight of a layer lies here."""
-        return self.has_part(parameter.part, layer)
+    def of(self, layers: tuple[int, ...], part: str = "") -> tuple[int, ...]:
+        """Of ``layers``, in order, those whose weights of ``part`` lie here."""
+        first = max(self.start, self.experts_from) if part == "experts" else self.start
+        stop = len(layers) if self.stop is None else bisect_left(layers, self.stop)
+        return layers[bisect_left(layers, first) : stop]
 
     def has_part(self, part: str, layer: int) -> bool:
         """Whether a layer's weights of ``part`` lie here."""
@@ -173,7 +176,7 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
         if not layers and not outside:
             continue
         for parameter in weights:
-            place = Place(program.model, tuple(layer for layer in layers if share.has(parameter, layer)))
+            place = Place(program.model, share.of(layers, parameter.part))
             if layers and not place.layers:
                 continue
             shape = matrix(parameter)

@@ -165,7 +165,7 @@ def on_stage(account: Account, program: Program, scheme: WeightScheme | None, sh
     weights = stored(program, plain(scheme), share)
     buffers = []
     for block, layers, times in places(program):
-        here = sum(share.start <= layer < (share.stop or 0) for layer in layers)
+        here = len(share.of(layers))
         outside = share.tail if block is program.tail else share.stem
         count = here if layers else times * outside
         buffers += [(buffer, count) for buffer in block.tape.buffers if count]

@@ -185,9 +185,13 @@ def _row(scenario: Scenario, layout: Layout, means: Means, least: int = 0, most:
     ]
     changes = [_changes(scenario, layout, count, count // others) for count in counts]
     stages = layout.path == STAGES  # many take long to look at
-    allows = means.allows if stages else means.is_computable
-    while changes and not allows(scenario, changes[-1]):
+    refusal = means.prohibition if stages else means.refusal
+    found = refusal(scenario, changes[-1]) if changes else None
+    if found is not None and found == refusal(scenario, changes[0]):
+        changes.clear()  # what forbids the most and the fewest for one reason forbids all between
+    while changes and found is not None:
         changes.pop()
+        found = refusal(scenario, changes[-1]) if changes else None
     return Row(layout, tuple(counts[: len(changes)]), tuple(changes), bisect_left(counts, held))
 
 

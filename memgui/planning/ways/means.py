@@ -11,7 +11,7 @@ from memgui.planning.changes import Change, apply
 from memgui.planning.devices import MOST
 from memgui.planning.ways.together import Together
 from memgui.planning.words import Said
-from memgui.spec import Scenario
+from memgui.spec import Issue, Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,16 @@ class Means:
         found = self.ask(changed).estimate
         return found is not None and surely_fits(found)
 
-    def allows(self, scenario: Scenario, changes: Sequence[Change]) -> bool:
-        """Whether validation has nothing against ``scenario`` with ``changes`` made."""
-        return self.ask.forbids(apply(scenario, changes)) is None
+    def prohibition(self, scenario: Scenario, changes: Sequence[Change]) -> Issue | None:
+        """What validation has against ``scenario`` with ``changes`` made."""
+        return self.ask.forbids(apply(scenario, changes))
 
-    def is_computable(self, scenario: Scenario, changes: Sequence[Change]) -> bool:
-        """Whether anything can be said of ``scenario`` with ``changes`` made."""
+    def refusal(self, scenario: Scenario, changes: Sequence[Change]) -> Issue | None:
+        """Why nothing can be said of ``scenario`` with ``changes`` made; ``None`` where something can."""
         if self.rules_out(scenario, changes):
-            return True
+            return None
         changed = apply(scenario, changes)
-        return self.ask.lacks(changed) is not None or self.ask(changed).estimate is not None
+        return None if self.ask.lacks(changed) is not None else self.ask(changed).issue
 
 
 Rule = Callable[[Scenario, Means], Iterator[Proposal]]
