@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from memgui.estimator.layout import ALONE, Layout, kept_precision
 from memgui.estimator.optimizers import OPTIMIZERS, Settings
@@ -12,7 +14,7 @@ WIDTHS: Final = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
 """Bytes per number of the formats that gradients and plain states may have."""
 
 
-class Keeping(NamedTuple):
+class Keeping(msgspec.Struct, frozen=True):
     """How a trained weight is kept.
 
     ``master``: bytes per number of a copy of it, which the optimizer updates; 0 where there is none.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import NamedTuple
+
+import msgspec
 
 from memgui.estimator.estimate import run_of
 from memgui.estimator.inference import InferenceRun
@@ -22,7 +23,7 @@ from memgui.estimator.training import TrainingRun
 from memgui.spec.scenario import Scenario
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True):
     """One tensor: ``kind`` is ``parameter``, ``saved``, ``weight_copy`` or ``cache``.
 
     ``layers`` says how many layers have it, ``bytes`` what one of them is.
@@ -38,7 +39,7 @@ class Entry(NamedTuple):
     bytes: int
 
 
-class StepFigures(NamedTuple):
+class StepFigures(msgspec.Struct, frozen=True):
     """One optimizer step: bytes alive at its named moments, and each phase's peak with its operator."""
 
     start: int
@@ -52,7 +53,7 @@ class StepFigures(NamedTuple):
     operators: Mapping[str, str]
 
 
-class CacheFigures(NamedTuple):
+class CacheFigures(msgspec.Struct, frozen=True):
     """What the cache object holds after the prompt, and after one more token."""
 
     after_prompt: int

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
+import msgspec
 from msgspec import structs
 
 from memgui.estimator.account import Account, account
@@ -35,7 +35,7 @@ _FULL = {"fp32": 4}
 """Bytes per number of the formats in which a model is read, where they are not two."""
 
 
-class Base(NamedTuple):
+class Base(msgspec.Struct, frozen=True):
     """What decides how weights come to the device: the method of training, and formats by name."""
 
     method: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, overload
+from typing import overload
+
+import msgspec
 
 from memgui.estimator.measure import Contents
 from memgui.estimator.result import COMPONENTS, Moment
@@ -99,7 +101,7 @@ PHASES = {
 """Phase of a stage where it is not the first word of its name."""
 
 
-class Amount(NamedTuple):
+class Amount(msgspec.Struct, frozen=True):
     """Bytes alive by component, without overhead, and what the allocator's blocks add to them."""
 
     components: Mapping[str, int]
@@ -123,7 +125,7 @@ def amount_of(stock: Stock, contents: Contents) -> Amount:
     return Amount(*contents.sums(stock))
 
 
-class Beside(NamedTuple):
+class Beside(msgspec.Struct, frozen=True):
     """Bytes beside the tensors: all of them as usual, and those that the allocator counts as allocated."""
 
     usual: int

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Set
-from typing import NamedTuple
+
+import msgspec
 
 from memgui.estimator.bounds import born_forward, summed
 from memgui.estimator.events import Gradient, Group, Pairs, gradient_of, group
@@ -37,7 +38,7 @@ class Outcome:
         return group([one for one in left if isinstance(one, Gradient) and one.of.origin != PARAMETER])
 
 
-class Reading(NamedTuple):
+class Reading(msgspec.Struct, frozen=True):
     """What a tape says of its backward without going through births and deaths.
 
     ``reached``: tensors with which a gradient stays, in order: weights (once all of their gradients in the

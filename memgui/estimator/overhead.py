@@ -6,7 +6,9 @@ the architecture.  Fragmentation and the CUDA context are known as ranges only.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -42,7 +44,7 @@ def block_bytes(size: int) -> int:
     return rounded
 
 
-class Range(NamedTuple):
+class Range(msgspec.Struct, frozen=True):
     """A quantity that is known as a range: least, usual, most."""
 
     low: int

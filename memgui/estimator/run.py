@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from memgui.estimator.account import Account
 from memgui.estimator.events import Thing
@@ -25,7 +26,7 @@ Floor = Mapping[str, int]
 """Bytes by component at a moment."""
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     """The peak: its name, what stays (``base``), what is alive beside it (``amount``; ``bag()`` lists it)."""
 
     key: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from memgui.estimator.measure import Bytes
 from memgui.estimator.points import Layer, Outside, Place, Point, Row, Spot
@@ -12,7 +13,7 @@ from memgui.estimator.stock import Stock
 from memgui.estimator.walk import Walk
 
 
-class Highest(NamedTuple):
+class Highest(msgspec.Struct, frozen=True):
     """The most bytes, in which of the rows that is, at which point and how many layers on from its first.
 
     ``order`` counts the points before it.

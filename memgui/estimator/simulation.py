@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+import msgspec
 
 from memgui.estimator.allocator import Allocator, Block, Stream
 from memgui.estimator.events import Gradient, Thing, gradient_of
@@ -14,7 +15,7 @@ from memgui.estimator.state import State
 from memgui.estimator.training import TrainingRun
 
 
-class Simulated(NamedTuple):
+class Simulated(msgspec.Struct, frozen=True):
     """Bytes that the allocator's counters show in the second step.
 
     ``loaded``, ``rest`` (before a step begins) and the peaks of ``forward``, ``backward`` and
@@ -35,7 +36,7 @@ class Simulated(NamedTuple):
         return max(self.forward, self.backward, self.optimizer)
 
 
-class _Pass(NamedTuple):
+class _Pass(msgspec.Struct, frozen=True):
     """What happens in a micro batch: forward, backward, and what dies after it."""
 
     forward: list[list[Action]]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
+
+import msgspec
 
 from memgui.estimator.layout import Layout
 from memgui.spec.scenario import Scenario
@@ -11,7 +13,7 @@ from memgui.spec.scenario import Scenario
 Run = TypeVar("Run")
 
 
-class Split(NamedTuple):
+class Split(msgspec.Struct, frozen=True):
     """How many ranks share each layer's matrices and sequences.
 
     ``sequence``: the residual stream is cut along the tokens among tensor parallel ranks.  ``vocabulary``
@@ -31,7 +33,7 @@ WHOLE: Final = Split()
 """One rank has all of it."""
 
 
-class Stage(NamedTuple):
+class Stage(msgspec.Struct, frozen=True):
     """Which layers a rank has: ``spans`` of (first layer, how many), all of them where there are none.
 
     The ``first`` stage has the embedding, the ``last`` one the head and the loss.
@@ -46,7 +48,7 @@ ALL: Final = Stage()
 """There is one stage."""
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True):
     """A pipeline stage's rank: what it has, the chunk that is looked at, how many wait beside it."""
 
     name: str

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QImage, QPainter, QPixmap
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QPainter
 
 if TYPE_CHECKING:
     from memgui.gui.laid import Digits, Laid
@@ -17,8 +16,9 @@ _MOST_LAID = 512
 _OFTEN = 20
 """Times that a text comes, with these digits or others, before it is worth the work: no first picture is."""
 
-_SCREENS = (QWidget, QPixmap, QImage)
-"""Paper and drawings keep their texts as texts, the screen gets their glyphs."""
+_SCREENS = (1, 2, 3)
+"""What Qt calls widgets, pixmaps and images: paper and drawings keep their texts as texts, the screen gets
+their glyphs."""
 
 ANY: Final = "\x00"
 """Stands for a digit, whichever it is, in a text that stands for many."""
@@ -57,7 +57,7 @@ class Metrics:
         if not text:
             return
         laid = self._laid.get(text) or self._laid.get(text.translate(AS_ANY)) or self._lay(text)
-        if laid is not None and isinstance(painter.device(), _SCREENS):
+        if laid is not None and painter.device().devType() in _SCREENS:
             rect: tuple[float, float, float, float] = room.getRect()  # type: ignore[assignment]
             x, y, wide, high = rect
             spare, over = wide - laid.width(text), high - laid.high

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
-from PySide6.QtGui import QBrush, QColor, QImage, QPalette, QPixmap, QTransform
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPalette, QPixmap, QTransform
 from PySide6.QtWidgets import QWidget
 
 DISPLAY_ORDER = (
@@ -266,15 +267,19 @@ _DARK: dict[int, bool] = {}
 def _hatch_tile(colour: int, pitch: int, ratio: float) -> QPixmap:
     """One tile of 45° lines, 1 px thick; each px gets what the line covers of it, so tiles meet unseen."""
     side = round(pitch * ratio)
-    tile = QImage(side, side, QImage.Format.Format_ARGB32)
+    tile = QPixmap(side, side)
+    tile.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(tile)
     for x in range(side):
         for y in range(side):
             away = (x + y + 1) % side
             distance = min(away, side - away) / math.sqrt(2)
             shade = QColor.fromRgba(colour)
             shade.setAlphaF(min(1.0, max(0.0, 0.5 + ratio / 2 - distance)))
-            tile.setPixelColor(x, y, shade)
-    return QPixmap.fromImage(tile)
+            painter.setPen(shade)
+            painter.drawPoint(x, y)
+    painter.end()
+    return tile
 
 
 def hatch_brush(colour: QColor, ratio: float, pitch: int = 5) -> QBrush:

@@ -232,8 +232,12 @@ def _read(path: Path) -> _Slot:
     envelope: dict[str, Any] = migrate(plain_values, schema, STEPS)
     # What was open is opened again as it was, out of range or not: validation speaks of it beside the field.
     reader = Reader(path.name, ranges=False)
-    scenario = reader.scenario(envelope.get("scenario"))[0]
-    origin = None if envelope.get("origin") is None else reader.model(envelope["origin"])[0]
+    stated, before = envelope.get("scenario"), envelope.get("origin")
+    scenario = reader.scenario(stated)[0]
+    if isinstance(stated, dict) and before == stated.get("model"):
+        origin: ModelSpec | None = scenario.model
+    else:
+        origin = None if before is None else reader.model(before)[0]
     pinned: list[Pinned] = []
     listed = envelope.get("pinned")
     for item in listed[:MAX_PINNED] if isinstance(listed, list) else []:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from math import prod
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 _TEXT: Final = re.compile(
     r"(?P<name>[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):(?P<sizes>[1-9]\d{0,9}(?:x[1-9]\d{0,9}){1,5})"
@@ -21,7 +23,7 @@ MOST_EACH: Final = 10_000
 """Most equal weights of one entry."""
 
 
-class Weights(NamedTuple):
+class Weights(msgspec.Struct, frozen=True):
     """``number`` equal weights called ``name``, each of ``shape`` (elements)."""
 
     name: str

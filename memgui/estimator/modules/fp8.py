@@ -9,7 +9,9 @@ in bf16.
 from __future__ import annotations
 
 from math import prod
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from memgui.estimator.modules.context import Context
 from memgui.estimator.tape import Dims, Parameter, Tape, Tensor
@@ -19,7 +21,7 @@ HISTORY: Final = 1024
 """How many steps delayed scaling looks back (``amax_history_len``)."""
 
 
-class Scaling(NamedTuple):
+class Scaling(msgspec.Struct, frozen=True):
     """Numbers that share a scale: of an input, of a weight (0: all of it), and the scale's bytes."""
 
     of_input: int

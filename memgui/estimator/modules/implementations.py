@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+
+import msgspec
 
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import LayerPlan, Writer
@@ -17,7 +18,7 @@ from memgui.estimator.options import ADAPTERS, BASES, BITSANDBYTES, OLD, WIDTHS
 from memgui.spec.model import ModelSpec
 
 
-class Code(NamedTuple):
+class Code(msgspec.Struct, frozen=True):
     """What stands before the layers, the layers, what stands after them."""
 
     stem: Writer
@@ -25,7 +26,7 @@ class Code(NamedTuple):
     tail: Writer
 
 
-class Implementation(NamedTuple):
+class Implementation(msgspec.Struct, frozen=True):
     """A library's code, or Transformers' own outline where ``code`` is ``None``.
 
     ``choices`` are the values of fields of a training step that it is written for, ``model`` those of a

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules import fused
@@ -13,7 +14,7 @@ from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
 FP32 = 4
 
 
-class Shape(NamedTuple):
+class Shape(msgspec.Struct, frozen=True):
     """Of a norm: the shape of its weight, and of its statistics (one for each row)."""
 
     weight: Dims

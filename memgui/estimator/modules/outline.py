@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.ends import stem, tail
@@ -19,7 +21,7 @@ STACKED: Final = ("encoder", "decoder", "between")
 # not wait for it.
 
 
-class StackPlan(NamedTuple):
+class StackPlan(msgspec.Struct, frozen=True):
     """One stack: its name, the block that makes its input (key and writer), its layers in runs.
 
     The writer is given what the stack before handed on; the first one is given an empty tensor.
@@ -32,7 +34,7 @@ class StackPlan(NamedTuple):
     layers: list[tuple[LayerPlan, int]]
 
 
-class Outline(NamedTuple):
+class Outline(msgspec.Struct, frozen=True):
     """All stacks in order, and what stands after the last."""
 
     stacks: list[StackPlan]

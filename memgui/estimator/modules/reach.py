@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
@@ -13,7 +13,7 @@ FLASH_2 = "flash_attention_2"
 FLEX = "flex_attention"
 
 
-class Reach(NamedTuple):
+class Reach(msgspec.Struct, frozen=True):
     """``name`` finds the layer's mask and rotary tables; ``rotated``: it has rotary positions at all.
 
     ``indexed``: only chosen tokens are looked at; ``indexer``: the layer itself chooses them.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 from math import prod
-from typing import NamedTuple
 
 import msgspec
 
@@ -66,7 +65,7 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
         return self.width * (weight.elements if self.shape is None else prod(self.shape))
 
 
-class Settings(NamedTuple):
+class Settings(msgspec.Struct, frozen=True):
     """What a person chose about the optimizer.
 
     ``implementation`` is PyTorch's: fused, foreach or forloop.  ``rank`` is that of projections.
@@ -81,7 +80,7 @@ class Settings(NamedTuple):
     wide_embedding: bool = True
 
 
-class Step(NamedTuple):
+class Step(msgspec.Struct, frozen=True):
     """What a step holds at its peak beside weights, gradients and states, and the operator there."""
 
     held: tuple[tuple[Weight, Kept, int], ...] = ()
@@ -101,7 +100,7 @@ Steps = Callable[[Trained, Settings], Step]
 Working = Callable[[Weight, Settings], tuple[Kept, ...]]
 
 
-class Optimizer(NamedTuple):
+class Optimizer(msgspec.Struct, frozen=True):
     """One optimizer.
 
     ``states``: what it keeps of a weight from its first step on.  ``step``: what a step holds for a
