@@ -15,6 +15,7 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
 from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario
 from memgui.spec.serving import validate_serving
+from memgui.spec.validate_chip import validate_chip
 from memgui.spec.validate_code import code
 from memgui.spec.validate_layout import divisors, layout
 from memgui.spec.values import check
@@ -38,7 +39,7 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
         *code(scenario),
         *_method(scenario),
         *validate_serving(scenario),
-        *_chip(scenario),
+        *validate_chip(scenario),
     ]
     order = {"error": 0, "warning": 1, "note": 2}
     return tuple(sorted(issues, key=lambda issue: order[issue.severity]))
@@ -246,24 +247,6 @@ def _step(scenario: Scenario) -> Iterator[Issue]:
             ),
             Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "false"}),
         )
-
-
-def _chip(scenario: Scenario) -> Iterator[Issue]:
-    """That another maker's chip is taken to do as NVIDIA's, where PyTorch runs on it."""
-    device = scenario.device
-    runs = scenario.task == "training" or scenario.inference.engine == "transformers"
-    if device.compute_capability or scenario.method != "detailed" or not runs:
-        return
-    text = QT_TRANSLATE_NOOP(
-        "messages",
-        "{name} is no NVIDIA chip: kernels, workspaces and the driver's context count as on a current one.",
-    )
-    yield Issue(
-        "note",
-        "no_nvidia_chip",
-        ("device.name", "device.compute_capability"),
-        Message(text, {"name": device.name}),
-    )
 
 
 def _method(scenario: Scenario) -> Iterator[Issue]:

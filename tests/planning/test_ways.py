@@ -254,3 +254,18 @@ def test_no_cost_is_a_field_explained(path: str) -> None:
         said = cost_of(change(FIRST, path, choice.value), after).sentences
         assert said, choice.value
         assert all(one.template != "{help}" for one in said), choice.value
+
+
+def test_what_is_done_in_part_is_proposed_throughout() -> None:
+    partly = replace(LONG, "training.activation_checkpointing", "full")
+    partly = replace(partly, "training.checkpoint_every", 4)
+    found = {way.key: way for way in ways(partly).singles}
+    for path, whole, title in (
+        ("training.offload_optimizer", 1.0, "Optimizer states on the CPU"),
+        ("training.checkpoint_every", 1, "Checkpoint every layer"),
+    ):
+        (way,) = [one for one in found.values() if one.changes[0].path == path]
+        assert get(way.scenario, path) == whole
+        assert way.title.text(English()) == title
+        assert cost_of(way.changes[0], way.estimate).disturbance is Disturbance.SLOWER
+        assert way.saves_bytes > 0

@@ -171,6 +171,9 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
 
 _PATHS: Mapping[str, Cost] = {
     "training.activation_checkpointing": Cost(Disturbance.SLOWER, (_RERUN, SAME)),
+    "training.checkpoint_every": Cost(Disturbance.SLOWER, (_RERUN, SAME)),
+    "training.checkpoint_layers": Cost(Disturbance.SLOWER, (_RERUN, SAME)),
+    "training.offload_optimizer": Cost(Disturbance.SLOWER, (_MOVES, SAME), 2),
     "training.sdpa_backend": _KERNELS,
     "training.precision": Cost(Disturbance.ACCURACY, (SMALL_UPDATES,), 1),
     "training.method": Cost(
@@ -350,6 +353,7 @@ _GROWING = frozenset(
         "inference.gpu_memory_utilization",
         "inference.mem_fraction_static",
         "inference.n_cpu_moe",
+        "training.offload_optimizer",
     }
 )
 """Fields of which more is what costs something."""

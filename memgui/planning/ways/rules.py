@@ -78,6 +78,20 @@ def own_kernel(scenario: Scenario, means: Means) -> Iterator[Proposal]:
         yield Proposal((change(scenario, path, "auto"),))
 
 
+def all_of_it(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """What is done in part done throughout: states on the CPU, layers checkpointed."""
+    for path, whole in _WHOLE.items():
+        if BY_PATH[path].applies(scenario) and get(scenario, path) != whole:
+            yield Proposal((change(scenario, path, whole),))
+
+
+_WHOLE: Mapping[str, float | int | None] = {
+    "training.offload_optimizer": 1.0,
+    "training.checkpoint_every": 1,
+    "training.checkpoint_layers": None,
+}
+
+
 def no_dropout(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     """Dropout without masks to keep."""
     for path in ("training.dropout", "training.lora.dropout"):
@@ -238,6 +252,7 @@ def _largest(path: str, title: Said | None, scenario: Scenario, means: Means) ->
 RULES: tuple[Rule, ...] = (
     choices,
     own_kernel,
+    all_of_it,
     no_dropout,
     smaller_steps,
     one_step,

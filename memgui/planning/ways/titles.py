@@ -12,6 +12,9 @@ from memgui.spec.fields import BY_PATH
 _OWN: Mapping[tuple[str, object], str] = {
     ("training.activation_checkpointing", "full"): QT_TRANSLATE_NOOP("ways", "Checkpoint activations"),
     ("training.activation_checkpointing", "selective"): QT_TRANSLATE_NOOP("ways", "Checkpoint attention"),
+    ("training.checkpoint_every", 1): QT_TRANSLATE_NOOP("ways", "Checkpoint every layer"),
+    ("training.checkpoint_layers", None): QT_TRANSLATE_NOOP("ways", "Checkpoint every layer"),
+    ("training.offload_optimizer", 1.0): QT_TRANSLATE_NOOP("ways", "Optimizer states on the CPU"),
     ("training.attention", "sdpa"): QT_TRANSLATE_NOOP("ways", "SDPA instead of eager attention"),
     ("inference.attention", "sdpa"): QT_TRANSLATE_NOOP("ways", "SDPA instead of eager attention"),
     ("training.implementation", "fused"): QT_TRANSLATE_NOOP("ways", "Fused kernels"),
@@ -25,7 +28,7 @@ _OWN: Mapping[tuple[str, object], str] = {
 
 def title_of(change: Change) -> Said:
     """The title of ``change``."""
-    own = _OWN.get((change.path, change.new)) if isinstance(change.new, str | bool) else None
+    own = _OWN.get((change.path, change.new))
     if own is not None:
         return Said(own, context="ways")
     field = BY_PATH[change.path]

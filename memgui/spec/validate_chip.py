@@ -1,0 +1,91 @@
+"""What a device's chip cannot run, and what is taken for granted of chips of other makers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from memgui.spec.fields import BY_PATH
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.scenario import Scenario, get
+
+Capability = tuple[int, int]
+
+AMPERE: Final = (8, 0)
+ADA: Final = (8, 9)
+VOLTA: Final = (7, 0)
+
+_NEEDS: Final[Mapping[str, Mapping[object, Capability]]] = {
+    # "FlashAttention only supports Ampere GPUs or newer" (flash-attn); Triton's compiler begins at 7.0
+    "training.attention": {"flash_attention_2": AMPERE, "flex_attention": VOLTA},
+    "inference.attention": {"flash_attention_2": AMPERE},
+    # PyTorch, sdp_utils.cpp: both kernels are built from sm80 on
+    "training.sdpa_backend": {"flash": AMPERE, "cudnn": AMPERE},
+    # "Compute capability 8.9 or higher required for FP8 execution" (Transformer Engine; torchao alike)
+    "training.precision": {"fp8": ADA},
+    "training.compile": {True: VOLTA},
+}
+"""The least compute capability that a choice runs on."""
+
+
+def validate_chip(scenario: Scenario) -> Iterator[Issue]:
+    """That a choice needs a newer chip; that another maker's chip is taken to do as NVIDIA's."""
+    if scenario.method != "detailed":
+        return
+    text = scenario.device.compute_capability
+    if not text:
+        yield from _of_another_maker(scenario)
+        return
+    major, _, minor = text.partition(".")
+    if not major.isdigit() or not (minor or "0").isdigit():
+        return
+    chip = int(major), int(minor or 0)
+    if chip >= ADA:
+        return
+    for path, needs in _NEEDS.items():
+        value = get(scenario, path)
+        needed = needs.get(value)
+        if needed is not None and chip < needed and BY_PATH[path].applies(scenario):
+            yield _too_old(scenario, path, value, needed)
+
+
+def _too_old(scenario: Scenario, path: str, value: object, needed: Capability) -> Issue:
+    field = BY_PATH[path]
+    choice = field.choice(value)
+    device = scenario.device
+    runs = [one.value for one in field.choices if _NEEDS[path].get(one.value, (0, 0)) < needed]
+    return Issue(
+        "error",
+        "chip_too_old",
+        (path, "device.name", "device.compute_capability"),
+        Message(
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{choice} needs a GPU of compute capability {needed} or newer; {device} has {capability}.",
+            ),
+            {
+                "choice": choice.label if choice is not None else field.label,
+                "needed": f"{needed[0]}.{needed[1]}",
+                "device": device.name,
+                "capability": device.compute_capability,
+            },
+        ),
+        Message(
+            QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": ", ".join(runs) or "false"}
+        ),
+    )
+
+
+def _of_another_maker(scenario: Scenario) -> Iterator[Issue]:
+    if scenario.task != "training" and scenario.inference.engine != "transformers":
+        return
+    text = QT_TRANSLATE_NOOP(
+        "messages",
+        "{name} is no NVIDIA chip: kernels, workspaces and the driver's context count as on a current one.",
+    )
+    yield Issue(
+        "note",
+        "no_nvidia_chip",
+        ("device.name", "device.compute_capability"),
+        Message(text, {"name": scenario.device.name}),
+    )
