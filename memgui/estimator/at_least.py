@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from memgui.estimator.coverage import NotCovered, require_covered_run
 from memgui.estimator.engines import account_of
 from memgui.estimator.estimate import Assembly, estimate, of_stages, run_of, unknown
@@ -29,7 +31,7 @@ class Draft:
 
         Of a training step: as the optimizer steps, and as the backward pass begins.
         """
-        found = [run.floors() for _, run in self._runs]
+        found = [run.floors() for run in self._different]
         least = min(found, key=lambda moments: max(sum(one.values()) for one in moments), default=())
         return tuple({**moment, "overhead": self._beside} for moment in least)
 
@@ -44,7 +46,7 @@ class Draft:
 
         0 where nothing is known that soon.
         """
-        return min((run.most() + self._beside for _, run in self._runs), default=0)
+        return min((run.most() + self._beside for run in self._different), default=0)
 
     def estimate(self) -> Estimate:
         """The answer."""
@@ -71,6 +73,11 @@ class Draft:
         except NotCovered as fault:
             self._refusal = fault.message
             return []
+
+    @property
+    def _different(self) -> Iterable[Run]:
+        """The runs; of stages that are alike, one."""
+        return dict.fromkeys(run for _, run in self._runs)
 
     @property
     def _beside(self) -> int:

@@ -197,7 +197,10 @@ def _staged(scenario: Scenario) -> Estimate:
 
 def of_stages(scenario: Scenario, runs: Iterable[tuple[str, Run]]) -> Estimate:
     """The estimate of the fullest pipeline stage of a training step, with every stage's peak."""
-    stages = [(name, Assembly(scenario, run)) for name, run in runs]
+    assemblies: dict[Run, Assembly] = {}  # stages that are alike have one run
+    stages: list[tuple[str, Assembly]] = []
+    for name, run in runs:
+        stages.append((name, assemblies.setdefault(run, Assembly(scenario, run))))
     _, worst = max(stages, key=lambda stage: stage[1].peak.bytes)
     ranks = tuple([Rank(name, stage.peak.bytes, stage.peak.allocated) for name, stage in stages])
     return msgspec.structs.replace(worst.estimate(), ranks=ranks)

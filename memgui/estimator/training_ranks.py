@@ -5,8 +5,8 @@ from __future__ import annotations
 from memgui.estimator.account import account
 from memgui.estimator.layout import Layout, layout_of
 from memgui.estimator.options import options
-from memgui.estimator.program import compiled
-from memgui.estimator.split import ALL, WHOLE, Place, places, split_of
+from memgui.estimator.program import Program, compiled
+from memgui.estimator.split import ALL, WHOLE, Place, Stage, places, split_of, within
 from memgui.estimator.training import TrainingRun
 from memgui.spec.scenario import Scenario
 
@@ -28,25 +28,40 @@ def _staged(layout: Layout) -> bool:
 def stage_runs(scenario: Scenario, *, whole: bool = True) -> list[tuple[str, TrainingRun]]:
     """The run of each pipeline stage, by its number; all ranks of a stage hold the same.
 
-    Parameters are counted over the model as it is, once.
+    Stages with layers that are alike, and as many of them, are one program; where as much waits in them,
+    one run.  Parameters are counted over the model as it is, once.
     """
     layout = layout_of(scenario)
     split = split_of(scenario, layout)
     chosen = options(scenario)
-    counted = account(compiled(scenario.model, chosen)).parameters
+    model = compiled(scenario.model, chosen)
+    counted = account(model).parameters
+    known: dict[object, Stage] = {}
+    runs: dict[object, TrainingRun] = {}
     found: list[tuple[str, TrainingRun]] = []
     for place in places(scenario, layout):
-        held = compiled(scenario.model, chosen._replace(split=split, stage=place.stage))
-        shown = held
-        if place.chunk != place.stage and place.stage is not ALL:
-            shown = compiled(scenario.model, chosen._replace(split=split, stage=place.chunk))
+        stage, chunk = (known.setdefault(_layers(model, one), one) for one in (place.stage, place.chunk))
+        held = compiled(scenario.model, chosen._replace(split=split, stage=stage))
         unused = 0 if held.options.reduces_in_place else _unused_buffers(scenario, layout, place)
-        run = TrainingRun(
-            scenario, shown, whole=whole, held=held, waiting=place.waiting, unused_buffers=unused
-        )
-        run.account = run.account._replace(parameters=counted)
+        run = runs.get((stage, chunk, place.waiting, unused))
+        if run is None:
+            shown = held
+            if chunk != stage and stage is not ALL:
+                shown = compiled(scenario.model, chosen._replace(split=split, stage=chunk))
+            run = TrainingRun(
+                scenario, shown, whole=whole, held=held, waiting=place.waiting, unused_buffers=unused
+            )
+            run.account = run.account._replace(parameters=counted)
+            runs[stage, chunk, place.waiting, unused] = run
         found.append((place.name, run))
     return found
+
+
+def _layers(model: Program, stage: Stage) -> object:
+    """What tells a stage's program from those of other stages: the kinds of its layers, in runs."""
+    if len(model.stacks) > 1 or not stage.spans:
+        return stage
+    return stage.first, stage.last, tuple(within(model.runs, stage))
 
 
 def _unused_buffers(scenario: Scenario, layout: Layout, place: Place) -> int:
