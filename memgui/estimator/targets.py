@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -36,6 +37,37 @@ def adaptable(scenario: Scenario) -> tuple[str, ...]:
     return _found(compiled(every.model, options(every)))
 
 
+def offered(scenario: Scenario, usual: Iterable[str]) -> tuple[str, ...]:
+    """The names to choose targets from: of the ``usual`` ones those that mean something, the model's own.
+
+    All usual ones where nothing is known of the model.
+    """
+    if _is_wrong(scenario):
+        return tuple(usual)
+    try:
+        there = adaptable(scenario)
+    except NotCovered:
+        return tuple(usual)
+    known = [name for name in usual if name == EVERY or set(_meant(scenario.model, (name,))) <= set(there)]
+    return tuple(dict.fromkeys((*known, *there)))
+
+
+def _is_wrong(scenario: Scenario) -> bool:
+    """Whether the model cannot be one."""
+    errors = (one for one in validate(scenario) if one.severity == "error")
+    return any(all(path.startswith("model.") for path in one.paths) for one in errors)
+
+
+def _meant(model: ModelSpec, asked: tuple[str, ...]) -> tuple[str, ...]:
+    return targets(
+        model.model_type,
+        asked,
+        fused_qkv=model.fused_qkv,
+        fused_gate_up=model.fused_gate_up,
+        gated=model.gated_mlp,
+    )
+
+
 def _found(program: Program) -> tuple[str, ...]:
     called = program.context.names
     asked = {f"{name}.weight": called[role] for role, name in _OF_EXPERTS.items() if role in called}
@@ -61,20 +93,13 @@ def usual_targets(model: ModelSpec) -> tuple[str, ...]:
     if taken is not None or (model.kv_lora_rank is None and not model.layer_types):
         return taken or usual
     scenario = Scenario(model=model, training=Training(method="lora", lora=Lora(target_modules=(EVERY,))))
-    if any(one.severity == "error" for one in validate(scenario) if "model." in " ".join(one.paths)):
+    if _is_wrong(scenario):
         return usual
     try:
         there = _found(Program(model, options(scenario)))
     except NotCovered:
         return usual
-    meant = targets(
-        model.model_type,
-        usual,
-        fused_qkv=model.fused_qkv,
-        fused_gate_up=model.fused_gate_up,
-        gated=model.gated_mlp,
-    )
-    if there and not set(meant) <= set(there):
+    if there and not set(_meant(model, usual)) <= set(there):
         called = names(model.model_type)
         for roles in (_ATTENTION, _MIXERS):
             own = {called[role] for role in roles}

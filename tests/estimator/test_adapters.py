@@ -8,7 +8,7 @@ import pytest
 
 from memgui.catalog import Catalog
 from memgui.estimator import estimate, ledger
-from memgui.estimator.targets import TARGETS, adaptable, usual_targets
+from memgui.estimator.targets import TARGETS, adaptable, offered, usual_targets
 from memgui.spec import Lora, Scenario, replace
 from memgui.spec.validate import validate
 from tests.estimator.build import measured, training
@@ -118,3 +118,20 @@ def test_a_refusal_names_the_layers_that_there_are(asked: tuple[str, ...], said:
     assert said in reason
     assert ", ".join(adaptable(scenario)) in reason
     assert adaptable(scenario) == ("in_proj", "x_proj", "dt_proj")  # PEFT refuses out_proj
+
+
+@pytest.mark.parametrize(
+    ("model_type", "names"),
+    [
+        (
+            "llama",
+            ("all-linear", "q_proj", "v_proj", "k_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+        ),
+        ("gpt2", ("all-linear", "q_proj", "v_proj", "c_attn", "c_proj", "c_fc")),
+        ("mamba", ("all-linear", "in_proj", "x_proj", "dt_proj")),
+    ],
+)
+def test_names_to_choose_from_are_those_that_mean_something(model_type: str, names: tuple[str, ...]) -> None:
+    assert offered(_adapted(model_type, "q_proj"), ("all-linear", "q_proj", "v_proj")) == names
+    wrong = replace(_adapted(model_type, "q_proj"), "model.hidden_size", 0)
+    assert offered(wrong, ("all-linear", "q_proj")) == ("all-linear", "q_proj")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import pairwise
 from operator import attrgetter
@@ -14,11 +14,13 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from memgui.document.document import Document
 from memgui.document.result import Result
+from memgui.estimator.targets import TARGETS, offered
 from memgui.gui.controls.buttons import SectionHeader
 from memgui.gui.form.choice_box import ChoiceBox
 from memgui.gui.form.more import More
 from memgui.gui.form.row import MARGIN, Row
 from memgui.gui.form.summary import nothing_here, summary
+from memgui.gui.form.text_box import TextBox
 from memgui.gui.texts import section_title
 from memgui.gui.theme import Look, Role
 from memgui.planning.choices import refused
@@ -154,6 +156,8 @@ class Section(QWidget):
                 self.rows[field.path] = row
                 if isinstance(row.box, ChoiceBox):
                     row.box.asks = partial(self._refused, field)
+                elif isinstance(row.box, TextBox) and field.path == TARGETS:
+                    row.box.offers = partial(self._offered, field)
                 row.hide()
                 # The plain rows stand before "more", the advanced ones after it.
                 column.insertWidget(place + (1 if field.advanced else 0), row)
@@ -162,6 +166,10 @@ class Section(QWidget):
 
     def _refused(self, field: Field) -> Mapping[object, Message]:
         return {} if self._result is None else refused(self._result.scenario, field)
+
+    def _offered(self, field: Field) -> Iterable[str]:
+        names = tuple(str(choice.value) for choice in field.choices)
+        return names if self._result is None else offered(self._result.scenario, names)
 
     def _order_stops(self) -> None:
         """Have Tab go from line to line, whenever the rows were made."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, Qt, Signal
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
@@ -14,6 +16,7 @@ from memgui.gui.theme import Look
 from memgui.spec.fields import Field, Kind
 from memgui.spec.values import read
 
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 LONGEST = 2000
 """Characters a text field takes."""
 
@@ -35,6 +38,8 @@ class TextBox(LineEdit):
         self.installEventFilter(LeaveUndo(self))
         self.editingFinished.connect(self._finish)
         self._names: _Names | None = _Names(self) if field.choices else None
+        self.offers: Callable[[], Iterable[str]] | None = None
+        """Says which names there are to choose from, where it is not the field's choices alone."""
 
     def value(self) -> str | tuple[str, ...] | None:
         """The value shown."""
@@ -72,11 +77,13 @@ class TextBox(LineEdit):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         present = self._value if isinstance(self._value, tuple) else ()
-        for choice in self._field.choices:
-            action = QAction(field_text(choice.label), menu)
+        labels = {choice.value: field_text(choice.label) for choice in self._field.choices}
+        offered = labels if self.offers is None else self.offers()
+        for name in dict.fromkeys((*offered, *present)):
+            action = QAction(labels.get(name, name), menu)
             action.setCheckable(True)
-            action.setChecked(choice.value in present)
-            action.setData(choice.value)
+            action.setChecked(name in present)
+            action.setData(name)
             menu.addAction(action)
         menu.triggered.connect(self._ticked)
         menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
@@ -94,6 +101,30 @@ class TextBox(LineEdit):
             self._finish()
         else:
             super().keyPressEvent(event)
+
+    def cut_at(self) -> float | None:
+        """Where the text gives way to an ellipsis (px); ``None`` while it is edited or has room."""
+        margins = self.textMargins()
+        left, room = margins.left() + 2, self.width() - margins.left() - margins.right() - 4
+        metrics = self.fontMetrics()
+        if self.hasFocus() or metrics.horizontalAdvance(self.text()) <= room:
+            return None
+        cut = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
+        return left + metrics.horizontalAdvance(cut.removesuffix("…"))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        place = self.cut_at()
+        if place is None:
+            return
+        look = Look.of(self)
+        right = self.width() - self.textMargins().right()
+        painter = QPainter(self)
+        ground = look.colours.raised if self.isEnabled() else look.colours.window
+        painter.fillRect(QRectF(place, look.px(4), right - place, self.height() - look.px(8)), ground)
+        painter.setPen(look.colours.text if self.isEnabled() else look.colours.disabled)
+        painter.setFont(self.font())
+        painter.drawText(QRectF(place, 0, right - place + 2, self.height()), _LEFT, "…")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

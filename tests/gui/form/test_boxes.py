@@ -95,6 +95,33 @@ def test_names_are_typed_or_ticked(qtbot: QtBot) -> None:
     menu.close()
 
 
+def test_names_that_have_no_room_end_in_an_ellipsis_and_those_of_the_model_are_offered(qtbot: QtBot) -> None:
+    box = TextBox(BY_PATH[TARGETS])
+    qtbot.addWidget(box)
+    box.resize(150, 28)
+    box.offers = lambda: ("all-linear", "kv_b_proj")
+    box.set_value(("kv_a_proj_with_mqa", "o_proj"))
+    box.show()
+    box.clearFocus()
+    place = box.cut_at()
+    assert place is not None
+    assert place < 150 - box.textMargins().right()
+    box.grab()
+    box.open_menu()
+    menu = box.findChild(QMenu)
+    assert isinstance(menu, QMenu)
+    offered = [(action.data(), action.isChecked()) for action in menu.actions()]
+    assert offered == [
+        ("all-linear", False),
+        ("kv_b_proj", False),
+        ("kv_a_proj_with_mqa", True),
+        ("o_proj", True),
+    ]
+    menu.close()
+    box.resize(400, 28)
+    assert box.cut_at() is None
+
+
 def test_escape_takes_back_what_was_typed(qtbot: QtBot) -> None:
     box = TextBox(BY_PATH["model.name"])
     qtbot.addWidget(box)
