@@ -195,7 +195,7 @@ class Legend(QWidget):
         bold = look.metrics(Role.BODY, 500)
         opened = self.tree.open_components()
         names = 0.0
-        texts, changes = [total.last, titles[3]], set()
+        texts, changes = [_with_triangle(total.last) if total.rise else total.last, titles[3]], set()
         if free is not None:
             texts.append(free.last)
         for row in self.model.rows:

@@ -101,22 +101,40 @@ class MeasuredRows(QWidget):
         ]
         return [accessible.Item(text, self._rect(at).toAlignedRect()) for at, text in enumerate(said)]
 
-    def _edges(self, look: Look) -> tuple[float, float, float, float]:
-        """The bars' left end, then the right edges of measured, estimated, difference."""
+    def figures(self, row: Beside) -> tuple[str, str, str]:
+        """Measured, estimated, difference."""
+        measured = self._numbers.tip(row.figure.bytes)
+        return (
+            f"≥ {measured}" if row.figure.at_least else measured,
+            self._numbers.tip(row.expected),
+            self.gap(row),
+        )
+
+    def _edges(self, look: Look) -> tuple[float, float, float, float, float]:
+        """The bars' ends, then the right edges of measured, estimated, difference."""
         width = float(self.width())
         gap = width - look.px(24)
         apart = max((look.width(self.gap(row)) for row in self.rows), default=0.0) + look.px(16)
         estimated = gap - max(apart, look.px(152))
-        measured = estimated - look.px(84)
+        each = [look.width(text, Role.BODY, 600) for row in self.rows for text in self.figures(row)[:2]]
+        wide = max(max(each, default=0.0) + look.px(14), look.px(84))
+        measured = estimated - wide
         names = max((look.width(self.name(row)) for row in self.rows), default=0.0) + look.px(16)
-        return min(max(names, look.px(130)), (measured - look.px(84)) * 0.6), measured, estimated, gap
+        return (
+            min(max(names, look.px(130)), (measured - wide) * 0.6),
+            measured - wide,
+            measured,
+            estimated,
+            gap,
+        )
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
         colours = look.colours
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        bars, *edges = self._edges(look)
+        bars, end, *edges = self._edges(look)
+        end -= look.px(4)
         if not self.rows and not self.counts:
             painter.setPen(colours.secondary)
             painter.setFont(look.font())
@@ -129,14 +147,11 @@ class MeasuredRows(QWidget):
         for head, edge in zip(heads, edges, strict=True):
             painter.drawText(QRectF(0, 0, edge, look.px(_HEAD)), _RIGHT, head)
         said = self.tr("above measured, below estimated")
-        if self.rows and look.width(said, Role.SMALL) < edges[0] - look.px(88) - bars:
+        if self.rows and look.width(said, Role.SMALL) < end - bars:
             painter.drawText(QRectF(bars, 0, edges[0], look.px(_HEAD)), _LEFT, said)
         for index, row in enumerate(self.rows):
-            figures = (self._numbers.tip(row.figure.bytes), self._numbers.tip(row.expected), self.gap(row))
-            if row.figure.at_least:
-                figures = (f"≥ {figures[0]}", *figures[1:])
-            self._paint_texts(painter, look, index, self.name(row), figures, bars, edges)
-            self._paint_bars(painter, look, index, row, bars, edges[0] - look.px(88))
+            self._paint_texts(painter, look, index, self.name(row), self.figures(row), bars, edges)
+            self._paint_bars(painter, look, index, row, bars, end)
             icon = "verdict-fits" if row.within else "verdict-tight"
             colour = colours.good if row.within else colours.warn
             middle = self._rect(index).center().y()

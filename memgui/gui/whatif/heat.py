@@ -297,6 +297,8 @@ class HeatMap(QWidget):
         weight = 600 if cell.fits or cell.kind == "tight" else 400
         role = Role.SMALL if look.width(text, Role.SMALL, weight) <= rect.width() - 2 else Role.CAPTION
         if look.width(text, role, weight) > rect.width():
+            text = _thousands(cell.peak_bytes, numbers)
+        if look.width(text, role, weight) > rect.width():
             return
         painter.setFont(look.font(role, weight))
         painter.setPen(colours.text if weight == 600 else colours.tertiary)
@@ -367,6 +369,11 @@ class HeatMap(QWidget):
         if look.width(whole, Role.CAPTION) <= room:
             return whole
         return look.cut(field_text(BY_PATH[path].label), room, Role.CAPTION)
+
+
+def _thousands(size: int, numbers: Numbers) -> str:
+    """``12k``, where all figures have no room."""
+    return f"{numbers.grouped((size + 500 * numbers.unit_bytes) // (1000 * numbers.unit_bytes))}k"
 
 
 def _figure(size: int, numbers: Numbers) -> str:

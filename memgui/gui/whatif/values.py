@@ -33,11 +33,13 @@ def axis_value(path: str, value: int | float, numbers: Numbers) -> str:
 
 
 def axis_title(path: str, numbers: Numbers) -> str:
-    """The field and its unit."""
+    """The field and its unit, unless the name says that too."""
     field = BY_PATH[path]
     name = field_text(field.label)
     unit = numbers.unit if field.kind is Kind.BYTES else field_text(field.unit)
-    return translate("what_if", "{field}, {unit}").format(field=name, unit=unit) if unit else name
+    if not unit or unit.casefold() in name.casefold():
+        return name
+    return translate("what_if", "{field}, {unit}").format(field=name, unit=unit)
 
 
 def step_text(values: Mapping[str, int | float], numbers: Numbers) -> str:

@@ -14,7 +14,7 @@ from memgui.gui.legend.model import LegendModel, rows_of
 from memgui.gui.legend.rows import columns_for
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import LIGHT
-from memgui.gui.theme import Look
+from memgui.gui.theme import Look, Role
 from tests.gui import fakes
 
 Make = Callable[[], tuple[Legend, Selection, ViewSettings]]
@@ -261,3 +261,18 @@ def test_paints_every_case(make: Make) -> None:
     legend.tree.setFocus(Qt.FocusReason.TabFocusReason)
     QTest.keyClick(legend.tree, Qt.Key.Key_Down)
     legend.grab()
+
+
+def test_the_totals_change_has_room_for_its_sign(make: Make) -> None:
+    legend, _, _ = make()
+    before, after = fakes.training().estimate, fakes.huge()
+    assert before is not None
+    legend.set_result(after)
+    legend.set_pinned(before)
+    legend.grab()
+    look = Look.of(legend)
+    columns, total = legend.columns(look), legend.footer_cells()[0]
+    assert columns is not None
+    assert columns.share is not None
+    assert columns.last is not None
+    assert columns.last - look.width(f"M{total.last}", Role.BODY, 600) > columns.share

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible, QDragEnterEvent, QDropEvent, QGuiApplication
@@ -11,11 +12,15 @@ from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from memgui.document.document import State
+from memgui.document.view_settings import View
 from memgui.estimator import estimate
 from memgui.gui.controls.buttons import Button
 from memgui.gui.measured.page import MeasuredPage
+from memgui.gui.measured.rows import MeasuredRows
+from memgui.gui.numbers import Numbers
 from memgui.gui.palette import DARK
-from memgui.planning.measured import Counter
+from memgui.gui.theme import Look, Role
+from memgui.planning.measured import Counter, typed
 from memgui.spec import replace
 from tests.gui.house import House
 
@@ -219,3 +224,20 @@ def test_an_engines_log_stands_beside_the_estimate_part_by_part(
     assert "Weights" in figures.name(rows["weights"])
     assert "“KV cache pool”" in explained(page, qtbot) or "cache pool is what" in explained(page, qtbot)
     assert not page.grab().isNull()
+
+
+@pytest.mark.parametrize("width", [720, 780, 1200])
+def test_figures_of_many_digits_stand_apart(real: House, qtbot: QtBot, width: int) -> None:
+    found = real.document.settle().estimate
+    assert found is not None
+    large = msgspec.structs.replace(found, allocated_bytes=2744 * 2**30)
+    rows = MeasuredRows(typed("2469.67 GiB", Counter.ALLOCATED), large, Numbers.of(View()))
+    qtbot.addWidget(rows)
+    rows.resize(width, 60)
+    look = Look.of(rows)
+    _, end, *edges = rows._edges(look)
+    weights = (600, 400, 400)
+    for text, weight, left, right in zip(
+        rows.figures(rows.rows[0]), weights, (end, *edges[:2]), edges, strict=True
+    ):
+        assert right - look.width(text, Role.BODY, weight) >= left + look.px(8), text

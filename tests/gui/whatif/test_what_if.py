@@ -12,11 +12,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from memgui.document.view_settings import View
 from memgui.estimator import estimate
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import DARK, LIGHT
+from memgui.gui.whatif import heat
 from memgui.gui.whatif.page import WhatIfPage
+from memgui.gui.whatif.values import axis_title
 from memgui.planning.ask import fits
 from memgui.planning.changes import apply
 from memgui.planning.devices import moved
@@ -411,3 +414,13 @@ def test_it_paints_at_any_size_in_both_themes(page: WhatIfPage, size: tuple[int,
     for palette in (LIGHT, DARK):
         page.setPalette(palette.qpalette())
         assert not page.grab().isNull()
+
+
+def test_a_unit_that_the_field_is_called_after_is_said_once() -> None:
+    numbers = Numbers.of(View())
+    assert axis_title("inference.batch_size", numbers) == "Sequences"
+    assert axis_title(LENGTH, numbers) == "Sequence length, tokens"
+
+
+def test_a_cell_without_room_says_thousands() -> None:
+    assert heat._thousands(12_149 * 2**30, Numbers.of(View())) == "12k"
