@@ -52,7 +52,9 @@ def _model(result: Result) -> str:
         parts.append(short_count(result.estimate.parameters.total))
     parts.append(translate("Form", "{count} layers").format(count=f"{model.num_hidden_layers:,}"))
     heads, shared = model.num_attention_heads, model.num_key_value_heads
-    if shared == heads:
+    if model.layer_types and not any("attention" in mixer for mixer in model.layer_types):
+        pass  # a recurrence has none
+    elif shared == heads:
         parts.append(translate("Form", "{heads} heads").format(heads=heads))
     else:
         parts.append(translate("Form", "GQA {heads}/{shared}").format(heads=heads, shared=shared))

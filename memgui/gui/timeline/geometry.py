@@ -154,11 +154,18 @@ def outline(sizes: Sequence[int], axis: Axis, across: Across, kept: Sequence[int
 
 
 def name_place(
-    layer: Layer, axis: Axis, across: Across, width: float, height: float, line: float
+    layer: Layer,
+    axis: Axis,
+    across: Across,
+    width: float,
+    height: float,
+    line: float,
+    uprights: Sequence[float] = (),
 ) -> tuple[float, float] | None:
     """The middle of a name of that size inside an area, where the area is highest; ``None`` if nowhere.
 
-    ``line`` is the y of a line that the name must not lie on.
+    ``line`` is the y of a line that the name must not lie on, ``uprights`` are the x of lines that it
+    had better not.
     """
     count = len(layer.upper)
     thickness = [upper - lower for lower, upper in zip(layer.lower, layer.upper, strict=True)]
@@ -167,9 +174,10 @@ def name_place(
         return None
     places = [index for index in range(0, count, max(1, count // 48)) if thickness[index] > 0]
     places.sort(key=lambda index: (-thickness[index], abs(index - count / 2)))
-    for index in places[:24]:
+    crossed = None
+    for index in places:
         if thickness[index] < needed:  # nor are those after it
-            return None
+            break
         x = across.x(index)
         if x - width / 2 < across.left or x + width / 2 > across.right:
             continue
@@ -178,6 +186,9 @@ def name_place(
         bottom = axis.y(max(layer.lower[first : last + 1]))
         if top < line < bottom:
             top, bottom = max((top, line - 3), (line + 3, bottom), key=lambda band: band[1] - band[0])
-        if bottom - top >= height:
+        if bottom - top < height:
+            continue
+        if not any(abs(x - upright) < width / 2 for upright in uprights):
             return x, (top + bottom) / 2
-    return None
+        crossed = crossed or (x, (top + bottom) / 2)
+    return crossed

@@ -85,7 +85,12 @@ class TimelinePage(QWidget):
         if self._shown.method != "detailed":
             return self.tr("One total")
         if scenario.task == "inference":
-            return self.tr("Serving: load, prompt, last token")
+            phases = {moment.phase for moment in self._shown.timeline}
+            if "profile" in phases:
+                return self.tr("Serving: load, profile, last token")
+            if "prefill" in phases:
+                return self.tr("Serving: load, prompt, last token")
+            return self.tr("Serving: load, last token")
         steps = scenario.training.gradient_accumulation_steps
         if steps > 1:
             return self.tr("Training step of {count} micro batches").format(

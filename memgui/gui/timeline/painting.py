@@ -119,6 +119,8 @@ class Artist:
         pointed = self.pointed
         names = look.metrics(Role.SMALL, 600)
         line = drawing.axis.y(estimate.verdict.capacity_bytes)
+        uprights = [drawing.across.edges[span.first] for span in drawing.spans.steps[1:]]
+        uprights.append(drawing.across.x(drawing.peak))
         written = []
         upper = self.edge(drawing.layers[0].lower)
         for layer in drawing.layers:
@@ -142,7 +144,7 @@ class Artist:
             at = (
                 None
                 if paint.hatch is not None
-                else geometry.name_place(layer, drawing.axis, drawing.across, wide, high, line)
+                else geometry.name_place(layer, drawing.axis, drawing.across, wide, high, line, uprights)
             )
             if at is not None:
                 written.append((QRectF(at[0] - wide / 2, at[1] - high / 2, wide, high), name, paint.ink))

@@ -8,12 +8,14 @@ from pytestqt.qtbot import QtBot
 
 from memgui.document.document import Document
 from memgui.document.limits import Limit
+from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.gui.form.device_box import DeviceBox
 from memgui.gui.form.form import Form
 from memgui.gui.form.number_box import NumberBox
 from memgui.gui.form.row import Row
+from memgui.gui.form.summary import summary
 from memgui.spec import Device, get, replace
 from memgui.spec.fields import FIELDS, Kind
 from tests.document.fakes import Estimator, scenario
@@ -336,3 +338,11 @@ def test_tab_goes_from_line_to_line(form: Form, qtbot: QtBot) -> None:
     shown = [row for row in form.sections["workload"].rows.values() if row.isVisible()]
     assert len(shown) > 5
     assert seen == sorted(shown, key=lambda row: row.y())
+
+
+def test_a_recurrence_has_no_heads_to_tell_of() -> None:
+    attending = scenario()
+    assert "GQA 32/8" in summary("model", Result(attending, None))
+    recurrent = scenario(model__layer_types=("mamba",))
+    assert "GQA" not in summary("model", Result(recurrent, None))
+    assert "GQA" in summary("model", Result(scenario(model__layer_types=("mamba", "full_attention")), None))

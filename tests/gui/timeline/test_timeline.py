@@ -1,6 +1,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import View, ViewSettings
 from memgui.estimator.result import Moment
@@ -118,6 +120,11 @@ def test_name_stands_inside_its_area_and_off_the_limit() -> None:
     at = geometry.name_place(layer, axis, across, 60, 14, line=60)
     assert at is not None
     assert abs(at[1] - 60) > 10
+    at = geometry.name_place(layer, axis, across, 60, 14, line=-10, uprights=(90.0, 120.0))
+    assert at is not None
+    assert min(abs(at[0] - 90), abs(at[0] - 120)) >= 30
+    crossed = geometry.name_place(layer, axis, across, 60, 14, line=-10, uprights=range(0, 200, 10))
+    assert crossed is not None  # better there than nowhere
     assert geometry.name_place(layer, axis, across, 60, 90, line=-10) is None
     assert geometry.name_place(layer, axis, across, 500, 14, line=-10) is None
 
@@ -241,6 +248,17 @@ def test_screen_reader_hears_every_phase_with_its_highest_moment(make: Make) -> 
     assert page.panel.accessibleName().startswith("Alive at the peak: ")
 
 
+def _in_phases(result: Result, others: dict[str, str]) -> Result:
+    estimate = result.estimate
+    assert estimate is not None
+    moments = [
+        msgspec.structs.replace(one, phase=others.get(one.phase, one.phase)) for one in estimate.timeline
+    ]
+    return msgspec.structs.replace(
+        result, estimate=msgspec.structs.replace(estimate, timeline=tuple(moments))
+    )
+
+
 def test_units_and_titles(make: Make) -> None:
     page, _, view = make()
     page.set_result(fakes.training())
@@ -249,6 +267,9 @@ def test_units_and_titles(make: Make) -> None:
     assert "GB" in page.panel.summary()
     page.set_result(fakes.serving())
     assert page.title() == "Serving: load, prompt, last token"
+    for phase, title in (("profile", "load, profile, last token"), ("load", "load, last token")):
+        page.set_result(_in_phases(fakes.serving(), {"prefill": phase}))
+        assert page.title() == f"Serving: {title}"
     page.set_result(fakes.tight())
     assert page.title() == "Training step"
 
