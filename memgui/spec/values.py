@@ -20,7 +20,8 @@ _TOKENS = {"": 1, "k": 2**10, "m": 2**20}
 _SIZES = {"": 1, "b": 1, "byte": 1, "bytes": 1}
 _SIZES |= {unit + tail: 10 ** (3 * power) for power, unit in enumerate("kmgt", 1) for tail in ("b",)}
 _SIZES |= {unit + tail: 2 ** (10 * power) for power, unit in enumerate("kmgt", 1) for tail in ("ib",)}
-_GROUPED = re.compile(r"^[+-]?[0-9]{1,3}(?:,[0-9]{3})*(?:$|[^0-9,])")
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})*(?![0-9,])")
+_OTHER_GROUPS = re.compile("[_\u00a0\u2009\u202f ']")
 _LONGEST = 60
 
 
@@ -87,8 +88,8 @@ def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
             ),
             known=known,
         )
-    if "," in text and (unit or field.kind is Kind.RATIO) and not _GROUPED.match(text):
-        # 24,5 GiB means 24.5 to half of the world; in whole numbers a digit may just be missing.
+    if (unit or field.kind is Kind.RATIO) and not commas_part_thousands(text):
+        # in whole numbers a digit may just be missing
         raise _fault(
             field, text, QT_TRANSLATE_NOOP("messages", "a comma parts thousands, a point parts decimals")
         )
@@ -96,6 +97,14 @@ def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
         return Fraction(re.sub(r"[^0-9.eE+-]", "", matched.group(1))) * units[unit]
     except ValueError:
         raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "a number is needed")) from None
+
+
+def commas_part_thousands(text: str) -> bool:
+    """Whether commas in a number stand between groups of three, or there are none.
+
+    24,5 GiB means 24.5 to half of the world, and 245 to nobody.
+    """
+    return "," not in text or _GROUPED.match(_OTHER_GROUPS.sub("", text)) is not None
 
 
 def _fault(field: Field, value: object, reason: str, **more: str) -> ScenarioError:

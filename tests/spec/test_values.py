@@ -68,6 +68,7 @@ def test_understood(path: str, text: str, value: Any) -> None:
         ("device.memory_bytes", "24 parsecs", "gib"),
         ("device.memory_bytes", "24,5 GiB", "a point parts decimals"),
         ("training.sequence_length", "1,5k", "a point parts decimals"),
+        ("device.memory_bytes", "1 234,5 GiB", "a point parts decimals"),
         ("training.dropout", "0,1", "a point parts decimals"),
         ("training.dropout", "1.5", "0.0 to 0.99"),
         ("training.precision", "int3", "bf16_mixed"),

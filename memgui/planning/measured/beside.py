@@ -65,7 +65,7 @@ def beside(measurement: Measurement, estimate: Estimate) -> tuple[Beside, ...]:
 
 def _key(figure: Figure, estimate: Estimate) -> tuple[Counter, tuple[str, ...]]:
     """What a figure is set beside: figures with the same are added up."""
-    exact = (figure.extra,) if figure.extra in estimate.extra else ()
+    exact = (figure.extra,) if figure.extra in estimate.extra or not figure.components else ()
     return figure.counter, exact or figure.components
 
 
@@ -121,7 +121,7 @@ def _expected(figure: Figure, estimate: Estimate) -> tuple[int, int, int] | None
         return (estimate.extra[figure.extra],) * 3
     if figure.components:
         return _of_components(figure, estimate)
-    if figure.counter not in _COUNTED:
+    if figure.counter not in _COUNTED or figure.extra:
         return None
     expected = expected_of(figure.counter, estimate)
     if figure.counter is Counter.PROCESS:

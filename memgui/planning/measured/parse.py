@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from memgui.planning.measured.counters import LEAST_BARE, memory_stats, printed
-from memgui.planning.measured.engines import llama_cpp, vllm
-from memgui.planning.measured.pytorch import memory_summary, nvidia_smi, out_of_memory
+from memgui.planning.measured.llama_cpp import llama_cpp
+from memgui.planning.measured.nvidia import nvidia_smi
+from memgui.planning.measured.pytorch import memory_summary, out_of_memory
 from memgui.planning.measured.records import Counter, Figure, Measurement
 from memgui.planning.measured.sizes import size_of
+from memgui.planning.measured.vllm import vllm
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError
+from memgui.spec.values import commas_part_thousands
 
 MOST_TEXT: Final = 1_000_000
 """Longest text that is read (characters)."""
@@ -31,6 +34,12 @@ def typed(text: str, counter: Counter) -> Measurement:
     Raises :class:`ScenarioError` for anything else.
     """
     found = _TYPED.fullmatch(text.strip()) if len(text) <= 80 else None
+    if found is not None and not commas_part_thousands(found[1]):
+        raise _fault(
+            QT_TRANSLATE_NOOP("messages", "“{value}” can be read in two ways."),
+            QT_TRANSLATE_NOOP("messages", "A comma parts thousands, a point parts decimals: 23.4 GiB."),
+            value=text.strip(),
+        )
     number = re.sub(r"[^0-9.]", "", found[1]) if found is not None else ""
     unit = _unit(found[2] or "bytes") if found is not None else ""
     size = size_of(number, unit, binary=False) if 0 < len(number) <= 30 else None

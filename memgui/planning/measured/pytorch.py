@@ -117,13 +117,26 @@ def _parts(text: str, device: str) -> Iterator[Figure]:
             step = max(allocated.step, further.step)
             whole = allocated.bytes + further.bytes
             yield Figure(whole, step, Counter.RESERVED, device=device, at_least=True)
-    found = _THIS.search(text)
-    if found is not None:
-        for one in _figure(found[1], found[2], Counter.PROCESS, device):
-            yield Figure(one.bytes, one.step, one.counter, device=device, at_least=True)
+    yield from _processes(text, device, 0 if allocated is None else allocated.bytes)
+
+
+def _processes(text: str, device: str, least: int) -> Iterator[Figure]:
+    """What this process holds, of which PyTorch allocated ``least``, and what all others do.
+
+    In a container PyTorch does not know its own number: it counts itself among the others.  Of those that
+    hold enough to be it, the one that holds the least is.  WSL cannot say what a process holds.
+    """
+    own = _THIS.search(text)
+    this = size_of(own[1], own[2]) if own is not None else None
     others = [
         size for number, unit in _OTHER.findall(text)[:64] if (size := size_of(number, unit)) is not None
     ]
+    if own is None and least:
+        this = min((size for size in others if size.bytes + size.step >= least), default=None)
+        if this is not None:
+            others.remove(this)
+    if this is not None and this.bytes + this.step >= least:
+        yield Figure(*this, Counter.PROCESS, device=device, at_least=True)
     if others:
         total = sum(size.bytes for size in others)
         yield Figure(total, max(size.step for size in others), Counter.OTHERS, device=device)
@@ -133,46 +146,3 @@ def _figure(number: str, unit: str, counter: Counter, device: str) -> Iterator[F
     size = size_of(number, unit)
     if size is not None:
         yield Figure(size.bytes, size.step, counter, device=device)
-
-
-_SMI_DEVICE: Final = re.compile(r"\| *([0-9]{1,8})MiB / *([0-9]{1,8})MiB \|")
-_SMI_PROCESS: Final = re.compile(
-    r"\| *([0-9]{1,3}) +(?:\S{1,8} +\S{1,8} +)?[0-9]{1,9} +[CG+M]{1,3} .{0,80}? ([0-9]{1,8})MiB \|"
-)
-
-
-def nvidia_smi(lines: list[str]) -> Iterator[Measurement]:
-    """The table of ``nvidia-smi``: the device's use and size, and what its largest process holds.
-
-    A process's row may stand alone.
-    """
-    mib = 2**20
-    figures: list[Figure] = []
-    largest: dict[str, int] = {}
-    for line in lines:
-        device = _SMI_DEVICE.search(line)
-        if device is not None:
-            name = f"GPU {sum(one.counter is Counter.CAPACITY for one in figures)}"
-            figures.append(
-                Figure(int(device[1]) * mib, mib, Counter.PROCESS, part="all processes", device=name)
-            )
-            figures.append(Figure(int(device[2]) * mib, mib, Counter.CAPACITY, device=name))
-            continue
-        process = _SMI_PROCESS.search(line)
-        if process is not None:
-            name = f"GPU {process[1]}"
-            largest[name] = max(largest.get(name, 0), int(process[2]) * mib)
-    for at, one in enumerate(figures):
-        held = largest.get(one.device)
-        if one.counter is Counter.PROCESS and held:
-            figures[at] = Figure(held, mib, Counter.PROCESS, device=one.device)
-            if one.bytes > held:
-                figures.append(Figure(one.bytes - held, mib, Counter.OTHERS, device=one.device))
-    known = {one.device for one in figures}
-    figures += [
-        Figure(held, mib, Counter.PROCESS, device=name)
-        for name, held in largest.items()
-        if name not in known and held
-    ]
-    if figures:
-        yield Measurement("nvidia_smi", tuple(figures[:128]))

@@ -40,6 +40,9 @@ COUNTERS: Mapping[Counter, str] = {
 ENTERED = (Counter.ALLOCATED, Counter.RESERVED, Counter.PROCESS)
 """The counters that a person chooses from when typing a figure."""
 
+WORKING = ("activations", "loss", "temporary")
+"""The components that engines call activations, or compute buffer."""
+
 HOST = "host"
 """The device of a figure that does not lie on a GPU."""
 

@@ -1,4 +1,4 @@
-"""Start-up logs of the engines: vLLM (0.4 to 0.2x) and llama.cpp (with what is built on it)."""
+"""Start-up logs of vLLM, 0.4 to 0.2x."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from memgui.planning.measured.records import HOST, Counter, Figure, Measurement
+from memgui.planning.measured.records import WORKING, Counter, Figure, Measurement
 from memgui.planning.measured.sizes import NUMBER, SIZE, size_of
-
-_WORKING: Final = ("activations", "loss", "temporary")
 
 _VLLM: Final[tuple[tuple[re.Pattern[str], str, Counter, tuple[str, ...]], ...]] = (
     (re.compile(rf"Loading model weights took {SIZE}"), "weights", Counter.ALLOCATED, ("weights",)),
@@ -20,11 +18,17 @@ _VLLM: Final[tuple[tuple[re.Pattern[str], str, Counter, tuple[str, ...]], ...]] 
         re.compile(rf"activation peak memory(?: takes)?\s{{1,16}}{SIZE}"),
         "activations",
         Counter.ALLOCATED,
-        _WORKING,
+        WORKING,
     ),
-    (re.compile(rf"{SIZE} for peak activation"), "activations", Counter.ALLOCATED, _WORKING),
     (
-        re.compile(rf"non_torch_memory(?: takes)?\s{{1,16}}{SIZE}"),
+        re.compile(rf"peak_torch_memory={SIZE}"),
+        "peak in PyTorch",
+        Counter.ALLOCATED,
+        ("weights", *WORKING),
+    ),
+    (re.compile(rf"{SIZE} for peak activation"), "activations", Counter.ALLOCATED, WORKING),
+    (
+        re.compile(rf"non_torch_memory(?: takes)?[\s=]{{1,16}}{SIZE}"),
         "outside PyTorch",
         Counter.PROCESS,
         ("overhead",),
@@ -47,12 +51,12 @@ _VLLM: Final[tuple[tuple[re.Pattern[str], str, Counter, tuple[str, ...]], ...]] 
     (re.compile(rf"reserved for KV Cache is {SIZE}"), "KV cache pool", Counter.RESERVED, ("kv_cache",)),
     (re.compile(rf"Available KV cache memory: {SIZE}"), "KV cache pool", Counter.RESERVED, ("kv_cache",)),
     (
-        re.compile(rf"available_kv_cache_memory\s{{1,16}}{SIZE}"),
+        re.compile(rf"(?:available_kv_cache_memory|kv_cache_size)[\s=]{{1,16}}{SIZE}"),
         "KV cache pool",
         Counter.RESERVED,
         ("kv_cache",),
     ),
-    (re.compile(rf"total_gpu_memory[\s(]{{1,16}}{SIZE}"), "device", Counter.CAPACITY, ()),
+    (re.compile(rf"total_gpu_memory[\s(=]{{1,16}}{SIZE}"), "device", Counter.CAPACITY, ()),
     (re.compile(rf"vLLM instance can use\s{{1,16}}{SIZE}"), "allowed", Counter.CAPACITY, ()),
     (re.compile(rf"gpu_memory_utilization \({NUMBER}\) = {SIZE}"), "allowed", Counter.CAPACITY, ()),
 )
@@ -101,68 +105,3 @@ def vllm(lines: list[str]) -> Iterator[Measurement]:
             found[part] = Figure(size.bytes, size.step, Counter.WANTED, ("kv_cache",), part)
     if found or "kv_tokens" in facts:
         yield Measurement("vllm", tuple(found.values()), facts)
-
-
-_BUFFER: Final = re.compile(
-    r"\s([A-Za-z][A-Za-z0-9_]{0,31})\s{1,16}(model |KV |RS |compute |output )?buffer size\s{0,4}=\s{0,12}"
-    rf"({NUMBER})\s{{0,4}}(Mi?B|KiB|GiB)"
-)
-_KINDS: Final = {
-    "": ("model", ("weights",)),
-    "model": ("model", ("weights",)),
-    "KV": ("KV cache", ("kv_cache",)),
-    "RS": ("recurrent state", ("kv_cache",)),
-    "compute": ("compute buffer", _WORKING),
-    "output": ("output buffer", _WORKING),
-}
-_TABLE: Final = re.compile(
-    r"- ([A-Za-z][A-Za-z0-9_]{0,31}) [^|:]{0,80}[|:] *([0-9]{1,9}) = *[0-9]{1,9} \+ "
-    r"\( *[0-9]{1,9} = *([0-9]{1,9}) \+ *([0-9]{1,9}) \+ *([0-9]{1,9})\) \+ *(-?[0-9]{1,9})"
-)
-_CELLS: Final = re.compile(r"n_ctx(?:_seq)?\s{1,12}= ([0-9]{1,10})")
-
-
-def llama_cpp(lines: list[str]) -> Iterator[Measurement]:
-    """The buffers of a llama.cpp log, or the table it prints at its end, which counts more."""
-    buffers: dict[tuple[str, str], Figure] = {}
-    table: list[Figure] = []
-    facts: dict[str, int] = {}
-    for line in lines:
-        cells = _CELLS.search(line)
-        if cells is not None:
-            facts["n_ctx"] = int(cells[1])
-        row = _TABLE.search(line)
-        if row is not None:
-            table = [one for one in table if one.device != row[1]] + list(_row(row))
-            continue
-        printed = _BUFFER.search(line)
-        size = size_of(printed[3], printed[4]) if printed is not None else None
-        if printed is None or size is None:
-            continue
-        part, components = _KINDS[(printed[2] or "").strip()]
-        device = HOST if _is_host(printed[1]) else printed[1]
-        known = buffers.get((device, part))
-        # a model with windows has two caches on one device; a buffer printed again was made anew
-        more = known.bytes if known is not None and part == "KV cache" else 0
-        figure = Figure(more + size.bytes, size.step, Counter.ALLOCATED, components, part, device)
-        buffers[device, part] = figure
-    figures = (*table, *(one for one in buffers.values() if not table or one.device == HOST))
-    if figures:
-        yield Measurement("llama.cpp", figures[:128], facts)
-
-
-def _is_host(device: str) -> bool:
-    return device.startswith(("CPU", "BLAS", "Host")) or device.endswith("_Host")
-
-
-def _row(row: re.Match[str]) -> Iterator[Figure]:
-    mib = 2**20
-    device = row[1]
-    if _is_host(device):
-        return
-    yield Figure(int(row[2]) * mib, mib, Counter.CAPACITY, (), "device", device)
-    for number, kind in ((row[3], "model"), (row[4], "KV"), (row[5], "compute")):
-        part, components = _KINDS[kind]
-        yield Figure(int(number) * mib, mib, Counter.ALLOCATED, components, part, device)
-    if int(row[6]) > 0:
-        yield Figure(int(row[6]) * mib, mib, Counter.PROCESS, ("overhead",), "unaccounted", device)
