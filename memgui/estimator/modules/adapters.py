@@ -50,15 +50,15 @@ def low_rank(
     wide: Dims,
     cut: str,
     *,
-    biased: bool = False,
+    bias: Parameter | None = None,
 ) -> Tensor:
     """``base + scaling * B(A(dropout(x)))``.
 
     Beside a bitsandbytes layer PEFT copies the 4-bit result first, leaves casts to autocast where that
     is on, and casts its own result before the sum (AWQ: before it is scaled); else after it.  Its input
-    is an argument of the call.  ``biased``: ``base`` has a bias in it.
+    is an argument of the call.  ``bias``: what ``base`` has in it besides the product.
     """
-    result = _low_rank(t, c, x, base, called, name, out, wide, cut, biased)
+    result = _low_rank(t, c, x, base, called, name, out, wide, cut, bias)
     t.use(x)
     return result
 
@@ -84,7 +84,7 @@ def _low_rank(
     out: Dims,
     wide: Dims,
     cut: str,
-    biased: bool,
+    bias: Parameter | None,
 ) -> Tensor:
     o, lora = c.options, c.options.lora
     assert lora is not None
@@ -104,7 +104,7 @@ def _low_rank(
     dropped = op.dropout(t, own, lora.dropout)
     dims = (*rows, *out)
     if lora.variant == "dora":
-        total = _decomposed(t, c, dropped, base, down, up, called, name, (out, wide), dropped is own, biased)
+        total = _decomposed(t, c, dropped, base, down, up, called, name, (out, wide), dropped is own, bias)
         if packed and t.autocast:
             t.part = part
             return total
@@ -140,7 +140,7 @@ def _decomposed(
     name: str,
     shape: tuple[Dims, Dims],
     reuses_base: bool,
-    biased: bool,
+    bias: Parameter | None,
 ) -> Tensor:
     """DoRA: the norms of ``W + scaling * B @ A`` are computed anew, by sending an identity through A and B.
 
@@ -178,9 +178,9 @@ def _decomposed(
         again = t.tensor("base, dropped", dims, t.autocast or width, x.grad)
         copies = (weight,) if weight is not None else ()
         t.record("mm", (x, *copies), again, copies, ((x, NEW),))
-    elif biased:
-        again = t.tensor("base without bias", dims, base.width, base.grad)
-        t.record("sub", (base,), again, (), ((base, ALIAS),))
+    elif bias is not None:  # autocast leaves differences alone: an fp32 bias makes them fp32
+        again = t.tensor("base without bias", dims, max(base.width, bias.width), base.grad)
+        t.record("sub", (base,), again, (), ((base, ALIAS if again.width == base.width else NEW),))
     less = op.shift(t, ratio)
     straight = op.mul(t, again, less, "base, rescaled", dims)
     crossed = op.scale(t, op.mul(t, outer, ratio, "adapter, rescaled", dims))

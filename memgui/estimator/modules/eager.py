@@ -14,6 +14,9 @@ INT64 = 8
 UNRETURNED = ("mvp",)
 """Models whose attention returns probabilities to those alone who ask for them."""
 
+NAMED_OUTPUTS = ("bloom", "mpt")
+"""Models whose layers return probabilities, and which have a name for all that a layer returns."""
+
 
 def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     """``softmax(q @ k.T * scale + mask) @ v``, ready for the output projection."""
@@ -50,9 +53,7 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
         c.named += (scores, weights)
     kept = probabilities
     probabilities = op.dropout(t, probabilities, c.options.attention_dropout)
-    if (
-        m.score_scaling == "fused"
-    ):  # BLOOM's layers return them, and its model has a name for what they return
+    if m.model_type in NAMED_OUTPUTS:
         t.trail(probabilities)
     elif m.model_type in UNRETURNED:
         c.named += (kept, probabilities)

@@ -47,7 +47,7 @@ def projection(
         return y
     # Names of a feed-forward mean the experts where PEFT wraps these.
     if adapted(c, called) and not ("experts.down" in c.names and role.startswith("mlp.")):
-        return low_rank(t, c, x, y, called, name, out, wide, cut, biased=bias)
+        return low_rank(t, c, x, y, called, name, out, wide, cut, bias=shift)
     return scaled_output(t, c, y, role, called, out)
 
 
