@@ -15,7 +15,7 @@ from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import hatch_brush
 from memgui.gui.theme import Look, Role
-from memgui.planning.measured import COUNTERS, Beside, Count, Measurement, beside, counts_beside
+from memgui.planning.measured import COUNTERS, PARTS, Beside, Count, Measurement, beside, counts_beside
 
 translate = QCoreApplication.translate
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -51,7 +51,7 @@ class MeasuredRows(QWidget):
                 return shown
             # Of several the log's own word is the shorter one, and what is cut where there is no room.
             return f"{shown} ({figure.part})" if len(names) == 1 else f"{figure.part} ({shown})"
-        return translate("measured", COUNTERS[figure.counter])
+        return translate("measured", PARTS.get(figure.part) or COUNTERS[figure.counter])
 
     def gap(self, row: Beside) -> str:
         """Measured less estimated, signed, and in per cent of the estimate."""
@@ -164,7 +164,8 @@ class MeasuredRows(QWidget):
                 self._numbers.grouped(one.expected),
                 f"{sign}{self._numbers.grouped(gap)}" if gap else "–",
             )
-            self._paint_texts(painter, look, at, translate("measured", one.label), figures, bars, edges)
+            # there is no bar: all room is the name's
+            self._paint_texts(painter, look, at, translate("measured", one.label), figures, end, edges)
 
     def _paint_texts(
         self,
@@ -173,14 +174,15 @@ class MeasuredRows(QWidget):
         index: int,
         name: str,
         figures: Sequence[str],
-        bars: float,
+        room: float,
         edges: Sequence[float],
     ) -> None:
+        """A row's name, cut where it has more than ``room``, and its figures."""
         rect = self._rect(index)
         painter.fillRect(QRectF(0, rect.top(), rect.width(), 1), look.colours.hairline)
         painter.setPen(look.colours.text)
         painter.setFont(look.font(Role.BODY, 500))
-        painter.drawText(rect, _LEFT, look.cut(name, bars - look.px(8), Role.BODY, 500))
+        painter.drawText(rect, _LEFT, look.cut(name, room - look.px(8), Role.BODY, 500))
         for at, (text, edge) in enumerate(zip(figures, edges, strict=True)):
             painter.setFont(look.font(Role.BODY, 600 if at == 0 else 400))
             painter.setPen(look.colours.text if at < 2 else look.colours.secondary)

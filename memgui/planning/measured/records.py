@@ -37,6 +37,12 @@ COUNTERS: Mapping[Counter, str] = {
 }
 """Label of each counter."""
 
+PARTS: Mapping[str, str] = {
+    "allowed": QT_TRANSLATE_NOOP("measured", "Its share of the device"),
+    "all processes": QT_TRANSLATE_NOOP("measured", "All processes (nvidia-smi)"),
+}
+"""Label of a figure of the whole that its counter alone would not tell from another."""
+
 ENTERED = (Counter.ALLOCATED, Counter.RESERVED, Counter.PROCESS)
 """The counters that a person chooses from when typing a figure."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -241,3 +242,35 @@ def test_figures_of_many_digits_stand_apart(real: House, qtbot: QtBot, width: in
         rows.figures(rows.rows[0]), weights, (end, *edges[:2]), edges, strict=True
     ):
         assert right - look.width(text, Role.BODY, weight) >= left + look.px(8), text
+
+
+SHARED = """total_gpu_memory     23.64GiB
+the current vLLM instance can use    21.28GiB
+available_kv_cache_memory    4.95GiB
+the estimated maximum model length is 10,000
+"""
+
+
+def test_no_two_rows_have_one_name_and_counts_have_room_for_theirs(
+    page: MeasuredPage, real: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real.document.edit("task", "inference")
+    real.document.edit("inference.engine", "vllm")
+    real.document.settle()
+    page.resize(560, 480)
+    page.read(SHARED)
+    figures = page.runs[0].figures
+    names = [figures.name(row) for row in figures.rows]
+    assert "Device" in names
+    assert len(set(names)) == len(names)
+    assert [one.label for one in figures.counts] == ["Longest sequence, tokens"]
+    shown: list[str] = []
+    cut = Look.cut
+
+    def keep(self: Look, text: str, *more: Any) -> str:
+        shown.append(cut(self, text, *more))
+        return shown[-1]
+
+    monkeypatch.setattr(Look, "cut", keep)
+    assert not figures.grab().isNull()
+    assert "Longest sequence, tokens" in shown
