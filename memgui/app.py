@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import sys
@@ -50,10 +49,6 @@ if TYPE_CHECKING:
     from memgui.planning.opening import Opened
 
 log = logging.getLogger(__name__)
-
-_GENERATIONS = (700, 3, 30)
-"""Python's own are 700, 10, 10: it then goes through so many objects at once that an edit takes half as long
-again.  A third as many, three times as often, is not seen; the oldest come up as rarely as before."""
 
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
@@ -298,7 +293,7 @@ def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
         program = Program(app, paths, content)
         guard = CrashGuard(program.autosave.flush, program.keep_crash, program)
         guard.install()
-        program.ready.connect(lambda: _watch(paths))
+        program.ready.connect(lambda: _watch(paths, program.document))
         program.window.show()
         status = app.exec()
         guard.remove()
@@ -306,18 +301,12 @@ def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
     return status
 
 
-def collect_garbage() -> None:
-    """Have Python look for garbage, a little at a time, in what is made from now on."""
-    gc.freeze()  # what stands now stays
-    gc.set_threshold(*_GENERATIONS)
-    gc.enable()
-
-
-def _watch(paths: AppPaths) -> None:
+def _watch(paths: AppPaths, document: Document) -> None:
     """Collect garbage, write the log, and the stacks if the process dies in C++: when everything stands."""
+    from memgui.document.garbage import Garbage
     from memgui.presets.logs import start_logging, watch_for_faults
 
-    collect_garbage()
+    Garbage(document)
     start_logging(paths)
     watch_for_faults(paths)
     log.info("memgui %s, PySide6 %s, Qt %s, %s", __version__, pyside_version, qVersion(), sys.version)

@@ -14,7 +14,7 @@ _ELIDE = Qt.TextElideMode.ElideRight
 _MOST_WIDTHS = 2048
 _MOST_LAID = 512
 _OFTEN = 20
-"""Times that a text comes, with these digits or others, before it is worth the work: no first picture is."""
+"""Times that a text comes before its font has any laid out: a start does not wait for that."""
 
 _SCREENS = (1, 2, 3)
 """What Qt calls widgets, pixmaps and images: paper and drawings keep their texts as texts, the screen gets
@@ -68,11 +68,11 @@ class Metrics:
         painter.drawText(room, _SIDES[across], text)
 
     def _comes_often(self, key: str) -> bool:
-        """Whether a text, or one with digits in the same places, has come often by now."""
+        """Whether a text, or one with digits in the same places, came before; often, if it is the first."""
         if len(self._seen) >= _MOST_WIDTHS:
             self._seen.clear()
         times = self._seen[key] = self._seen.get(key, 0) + 1
-        return times > _OFTEN
+        return times > (1 if self._laid else _OFTEN)
 
     def _lay(self, text: str) -> Laid | None:
         """Lay out a text that is written often; ``None`` before it is."""

@@ -91,7 +91,8 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
     ``edit_to_paint_jobs_ms_…``: the edits come while the answer about the one before is being worked out.
     """
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from memgui.app import Program, collect_garbage
+    from memgui.app import Program
+    from memgui.document.garbage import Garbage
     from memgui.presets.paths import AppPaths
 
     existing = QApplication.instance()
@@ -104,8 +105,8 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
         _settle(app, 0.5)
         gc.collect()
         thresholds = gc.get_threshold()
-        collect_garbage()  # as the program does once everything stands
         document = program.context.document
+        Garbage(document)  # as the program does once everything stands
         clock = Clock()
         window.installEventFilter(clock)
         document.result.connect(clock.set_result)
