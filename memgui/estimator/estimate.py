@@ -41,9 +41,10 @@ from memgui.estimator.result import (
 )
 from memgui.estimator.run import Found, Run
 from memgui.estimator.simulation import simulated
+from memgui.estimator.split import Stage
 from memgui.estimator.stages import is_spread, narrowed, placed, rank_of, require_spreadable
 from memgui.estimator.training import TrainingRun
-from memgui.estimator.training_ranks import is_split, stage_runs
+from memgui.estimator.training_ranks import is_split, layers_of, stage_runs
 from memgui.estimator.verdict import verdict
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
@@ -169,21 +170,27 @@ def _nothing_trained(scenario: Scenario) -> Message:
 
 
 def _runs(scenario: Scenario) -> list[InferenceRun]:
-    """What each device runs of a model that Transformers spreads; of alike ranks the first."""
+    """What each device runs of a model that Transformers spreads; of ranks that are alike the first."""
     require_covered_run(scenario)
     require_spreadable(scenario)
     narrow = narrowed(scenario)
     program = compiled(narrow.model, options(narrow))
     if scenario.parallelism.tensor > 1:
         return [InferenceRun(narrow, program, rank_of(narrow))]
-    return [
-        InferenceRun(scenario, program, share) for share in placed(scenario, program, scheme_of(scenario))
-    ]
+    alike: dict[object, InferenceRun] = {}  # devices with layers that are alike run the same
+    found: list[InferenceRun] = []
+    for share in placed(scenario, program, scheme_of(scenario)):
+        span = Stage(share.stem, share.tail, ((share.start, (share.stop or 0) - share.start),))
+        key = layers_of(program, span)
+        if key not in alike:
+            alike[key] = InferenceRun(scenario, program, share)
+        found.append(alike[key])
+    return found
 
 
 def _spread(scenario: Scenario) -> Estimate:
     """The estimate of the fullest device, with every device's peak; devices do not run at once."""
-    devices = [Assembly(scenario, run) for run in _runs(scenario)]
+    devices = _assembled(scenario, _runs(scenario))
     worst = max(devices, key=lambda device: device.peak.bytes)
     peaks = [device.peak.bytes for device in devices] * scenario.parallelism.tensor
     ranks = tuple(Rank(str(index), peak) for index, peak in enumerate(peaks))
@@ -197,13 +204,18 @@ def _staged(scenario: Scenario) -> Estimate:
 
 def of_stages(scenario: Scenario, runs: Iterable[tuple[str, Run]]) -> Estimate:
     """The estimate of the fullest pipeline stage of a training step, with every stage's peak."""
-    assemblies: dict[Run, Assembly] = {}  # stages that are alike have one run
-    stages: list[tuple[str, Assembly]] = []
-    for name, run in runs:
-        stages.append((name, assemblies.setdefault(run, Assembly(scenario, run))))
-    _, worst = max(stages, key=lambda stage: stage[1].peak.bytes)
-    ranks = tuple([Rank(name, stage.peak.bytes, stage.peak.allocated) for name, stage in stages])
-    return msgspec.structs.replace(worst.estimate(), ranks=ranks)
+    names, each = zip(*runs, strict=True)
+    stages = _assembled(scenario, each)
+    worst = max(stages, key=lambda stage: stage.peak.bytes)
+    peaks = [stage.peak for stage in stages]
+    ranks = [Rank(name, peak.bytes, peak.allocated) for name, peak in zip(names, peaks, strict=True)]
+    return msgspec.structs.replace(worst.estimate(), ranks=tuple(ranks))
+
+
+def _assembled(scenario: Scenario, runs: Iterable[Run]) -> list[Assembly]:
+    """One for each device; those that run the same have the same one."""
+    known: dict[Run, Assembly] = {}
+    return [known.setdefault(run, Assembly(scenario, run)) for run in runs]
 
 
 class Assembly:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from memgui.estimator.account import account
 from memgui.estimator.layout import Layout, layout_of
 from memgui.estimator.options import options
@@ -25,6 +27,26 @@ def _staged(layout: Layout) -> bool:
     return layout.pipeline > 1
 
 
+_UNCOUNTED: Final[dict[str, Any]] = {
+    "masked": False,
+    "ragged": (),
+    "checkpointing": "none",
+    "recomputed": (),
+    "checkpoint_every": 1,
+    "checkpoint_layers": None,
+    "checkpoint_offload": False,
+    "input_leaf": False,
+    "attention_dropout": False,
+    "hidden_dropout": False,
+    "embedding_dropout": False,
+    "activation_dropout": False,
+    "final_dropout": False,
+    "loss": "standard",
+    "autocast": 0,
+}
+"""Options that change what is computed, and neither a layer's weights nor which layers are alike."""
+
+
 def stage_runs(scenario: Scenario, *, whole: bool = True) -> list[tuple[str, TrainingRun]]:
     """The run of each pipeline stage, by its number; all ranks of a stage hold the same.
 
@@ -34,13 +56,13 @@ def stage_runs(scenario: Scenario, *, whole: bool = True) -> list[tuple[str, Tra
     layout = layout_of(scenario)
     split = split_of(scenario, layout)
     chosen = options(scenario)
-    model = compiled(scenario.model, chosen)
+    model = compiled(scenario.model, chosen._replace(**_UNCOUNTED))
     counted = account(model).parameters
     known: dict[object, Stage] = {}
     runs: dict[object, TrainingRun] = {}
     found: list[tuple[str, TrainingRun]] = []
     for place in places(scenario, layout):
-        stage, chunk = (known.setdefault(_layers(model, one), one) for one in (place.stage, place.chunk))
+        stage, chunk = (known.setdefault(layers_of(model, one), one) for one in (place.stage, place.chunk))
         held = compiled(scenario.model, chosen._replace(split=split, stage=stage))
         unused = 0 if held.options.reduces_in_place else _unused_buffers(scenario, layout, place)
         run = runs.get((stage, chunk, place.waiting, unused))
@@ -57,8 +79,8 @@ def stage_runs(scenario: Scenario, *, whole: bool = True) -> list[tuple[str, Tra
     return found
 
 
-def _layers(model: Program, stage: Stage) -> object:
-    """What tells a stage's program from those of other stages: the kinds of its layers, in runs."""
+def layers_of(model: Program, stage: Stage) -> object:
+    """What tells the layers of a stage, or a device, from those of others: their kinds, in runs."""
     if len(model.stacks) > 1 or not stage.spans:
         return stage
     return stage.first, stage.last, tuple(within(model.runs, stage))

@@ -86,8 +86,13 @@ def compute_buffer(scenario: Scenario, device: int = 0, devices: int = 1) -> Com
     not where matrices are split by rows.
     """
     copies = 4 if devices > 1 and scenario.parallelism.tensor == 1 else 1
-    writer = _Writer(scenario, copies, first=device == 0)
-    graph = writer.write(head=device == devices - 1)
+    return _planned(scenario, copies, device == 0, device == devices - 1)
+
+
+@lru_cache(maxsize=8)
+def _planned(scenario: Scenario, copies: int, first: bool, head: bool) -> Compute:
+    """The same, once for all devices between the first and the last."""
+    graph = _Writer(scenario, copies, first=first).write(head=head)
     _, alive, operator = graph.peak()
     return Compute(graph.arena(ALIGNMENT), tuple(alive), operator)
 
