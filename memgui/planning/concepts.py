@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from memgui.estimator.layout import layout_of
+from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.result import COMPONENTS, Estimate
-from memgui.planning.cache_concept import cached_tokens, kv_cache
+from memgui.planning.activations_concept import activations
+from memgui.planning.cache_concept import each_token, kv_cache
+from memgui.planning.learning_concept import gradients, is_even, optimizer_states, per_parameter
+from memgui.planning.lengths import fullest_stage, sequence_tokens
+from memgui.planning.loss_concept import loss
 from memgui.planning.words import Said
 from memgui.spec.fields.optimizers import BY_LAYER
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
-
-FEW = 20
-"""Activations of less than this part of the peak have mostly been used up by then."""
 
 
 def concept(estimate: Estimate, key: str) -> tuple[Said, ...]:
@@ -57,331 +60,181 @@ def _whole(estimate: Estimate) -> tuple[Said, ...]:
     )
 
 
-def _per_parameter(size: int, parameters: int) -> str:
-    """Bytes of each parameter, at most two decimals."""
-    if parameters <= 0:
-        return "0"
-    hundredths = (200 * size + parameters) // (2 * parameters)
-    return f"{hundredths // 100}.{hundredths % 100:02d}".rstrip("0").rstrip(".")
-
-
 def _is_part(scenario: Scenario) -> bool:
     """Whether a device holds some of the weights only."""
+    if scenario.device.count == 1:
+        return False
     split = scenario.parallelism
-    several = scenario.device.count > 1
-    return several and (split.tensor > 1 or split.pipeline > 1 or split.sharding == "zero3")
+    experts = split.expert > 1 and scenario.model.num_experts > 0
+    shares = scenario.task == "training" and layout_of(scenario).shares_weights
+    return split.tensor > 1 or split.pipeline > 1 or experts or shares
 
 
 def _weights(estimate: Estimate) -> tuple[Said, ...]:
-    size = estimate.component("weights").bytes
-    parameters = estimate.parameters
-    said = [
-        Said(
-            QT_TRANSLATE_NOOP(
-                "why",
-                "The model itself: {parameters} numbers, its parameters, {each} bytes for each. "
-                "They are loaded "
-                "once and stay.",
-            ),
-            counts={"parameters": parameters.total},
-            words={"each": _per_parameter(size, parameters.total)},
+    scenario, parameters = estimate.scenario, estimate.parameters
+    said = [_the_model(estimate)]
+    by_layer = scenario.task == "training" and scenario.training.optimizer in BY_LAYER
+    if scenario.task == "training" and parameters.trainable < parameters.total:
+        text = QT_TRANSLATE_NOOP(
+            "why", "Only {trainable} of them learn; the rest is frozen, but has to be there all the same."
         )
-    ]
-    if _is_part(estimate.scenario):
+        if by_layer:
+            text = QT_TRANSLATE_NOOP(
+                "why",
+                "Only {trainable} of them learn at a time, a layer's; the rest is frozen meanwhile, but "
+                "has to be there all the same.",
+            )
+        said.append(Said(text, counts={"trainable": parameters.trainable}))
+    elif parameters.active < parameters.total and scenario.model.num_experts:
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "A token passes through {active} of them only, but the next token may need other experts, so "
+            "none can be left out.",
+        )
+        said.append(Said(text, counts={"active": parameters.active}))
+    else:
+        text = QT_TRANSLATE_NOOP(
+            "why", "A format of fewer bytes makes them smaller; the text's length does not."
+        )
+        said.append(Said(text))
+    return tuple(said)
+
+
+def _the_model(estimate: Estimate) -> Said:
+    """How many numbers, and how many bytes each, or that only a part of them lies here."""
+    scenario = estimate.scenario
+    size, total = estimate.component("weights").bytes, estimate.parameters.total
+    counts = {"parameters": total}
+    if scenario.task == "training" and layout_of(scenario).weights_on_host:
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "The model, {parameters} numbers, its parameters, lies in the computers' memory in parts; here "
+            "they are only while a layer computes with them.",
+        )
+        return Said(text, counts=counts)
+    if _is_part(scenario):
         text = QT_TRANSLATE_NOOP(
             "why",
             "One device's part of the model: of its {parameters} numbers, its parameters, those that lie "
             "here. They are loaded once and stay.",
         )
-        said = [Said(text, counts={"parameters": parameters.total})]
-    if estimate.scenario.task == "training" and parameters.trainable < parameters.total:
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why",
-                    "Only {trainable} of them learn; the rest is frozen, but has to be there all the same.",
-                ),
-                counts={"trainable": parameters.trainable},
-            )
+        return Said(text, counts=counts)
+    host = estimate.extra.get("host_bytes", 0) if scenario.task == "inference" else 0
+    if host:
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "The model itself: {parameters} numbers, its parameters. They are loaded once and stay: {size} "
+            "here, {host} in the computer's memory.",
         )
-    elif parameters.active < parameters.total:
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why",
-                    "A token passes through {active} of them only, but the next token may need "
-                    "other experts, so all "
-                    "are kept.",
-                ),
-                counts={"active": parameters.active},
-            )
-        )
-    else:
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why", "A format of fewer bytes makes them smaller; the text's length does not."
-                )
-            )
-        )
-    return tuple(said)
-
-
-def _gradients(estimate: Estimate) -> tuple[Said, ...]:
-    size = estimate.component("gradients").bytes
-    scenario = estimate.scenario
-    if scenario.task != "training":
-        return (Said(QT_TRANSLATE_NOOP("why", "Nothing learns here, so there are no gradients.")),)
-    said = [
-        Said(
-            QT_TRANSLATE_NOOP(
-                "why",
-                "The backward pass works out for each of the {trainable} trained parameters which "
-                "way to change it: "
-                "one number, the gradient, kept until the optimizer has used it.",
-            ),
-            counts={"trainable": estimate.parameters.trainable},
-        )
-    ]
-    steps = scenario.training.gradient_accumulation_steps
-    if size and steps > 1:
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why",
-                    "{steps} micro batches add to the same gradients, so from the second on they "
-                    "are there during "
-                    "the forward pass too.",
-                ),
-                counts={"steps": steps},
-            )
-        )
-    elif not size:
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why",
-                    "At the moment of the peak they do not exist yet: each layer makes its own on "
-                    "the way back.",
-                )
-            )
-        )
-    return tuple(said)
-
-
-_KEPT = {
-    "adamw": QT_TRANSLATE_NOOP(
+        return Said(text, sizes={"size": size, "host": host}, counts=counts)
+    text = QT_TRANSLATE_NOOP(
         "why",
-        "AdamW sizes each step by what happened before. It remembers two numbers for each of the {trainable} "
-        "trained parameters: a running mean of its gradients, and of their squares.",
-    ),
-    "sgd": QT_TRANSLATE_NOOP(
-        "why",
-        "Plain SGD remembers nothing: it moves each of the {trainable} trained parameters by its "
-        "gradient alone.",
-    ),
-    "sgd_momentum": QT_TRANSLATE_NOOP(
-        "why",
-        "SGD with momentum remembers one number for each of the {trainable} trained parameters: "
-        "which way it has "
-        "been moving.",
-    ),
-}
-_KEPT_ELSE = QT_TRANSLATE_NOOP(
-    "why", "The optimizer remembers for each of the {trainable} trained parameters how it was changed before."
-)
-
-
-def _optimizer_states(estimate: Estimate) -> tuple[Said, ...]:
-    size = estimate.component("optimizer_states").bytes
-    training = estimate.scenario.training
-    if estimate.scenario.task != "training":
-        return (Said(QT_TRANSLATE_NOOP("why", "Nothing learns here, so there is no optimizer.")),)
-    trainable = estimate.parameters.trainable
-    said = [Said(_KEPT.get(training.optimizer, _KEPT_ELSE), counts={"trainable": trainable})]
-    if training.precision.endswith("_master") or training.optimizer in BY_LAYER:
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why",
-                    "Steps are often too small for a 16-bit number to change at all, so an exact "
-                    "fp32 copy of the "
-                    "weights is kept here and updated.",
-                )
-            )
-        )
-    if size:
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why",
-                    "That is {each} bytes for each, from the first step to the end; the text's "
-                    "length is no matter.",
-                ),
-                words={"each": _per_parameter(size, trainable)},
-            )
-        )
-    return tuple(said)
-
-
-def _activations(estimate: Estimate) -> tuple[Said, ...]:
-    scenario = estimate.scenario
-    if scenario.task != "training":
-        return (
-            Said(QT_TRANSLATE_NOOP("why", "Nothing learns here, so no layer has to keep what it computed.")),
-        )
-    training = scenario.training
-    tokens = training.micro_batch_size * training.sequence_length
-    size = estimate.component("activations").bytes
-    said = []
-    if training.activation_checkpointing == "full":
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why",
-                    "To learn, each layer needs on the way back what it computed on the way "
-                    "forward. With checkpointing "
-                    "only the input of each of the {layers} layers is kept, and the layer is "
-                    "computed again: about a "
-                    "third more time for much less memory.",
-                ),
-                counts={"layers": scenario.model.num_hidden_layers},
-            )
-        )
-    else:
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why",
-                    "To learn, each of the {layers} layers needs on the way back what it computed "
-                    "on the way forward, so "
-                    "all of it is kept until then.",
-                ),
-                counts={"layers": scenario.model.num_hidden_layers},
-            )
-        )
-    if size * FEW < estimate.peak_bytes:  # else it is known without a look at every moment
-        fullest = max(estimate.timeline, key=lambda moment: moment.components["activations"])
-        most = fullest.components["activations"]
-        if most > 2 * size:
-            size = most
-            said.append(
-                Said(
-                    QT_TRANSLATE_NOOP(
-                        "why",
-                        "By the moment of the peak the way back has used most of it up; at most, "
-                        "{most} are kept ({moment}).",
-                    ),
-                    sizes={"most": most},
-                    messages={"moment": fullest.label},
-                )
-            )
-    said.append(
-        Said(
-            QT_TRANSLATE_NOOP(
-                "why",
-                "{each} for each of {tokens} tokens ({batch} × {sequence}): twice the tokens, "
-                "twice the memory.",
-            ),
-            sizes={"each": size // max(tokens, 1)},
-            counts={
-                "tokens": tokens,
-                "batch": training.micro_batch_size,
-                "sequence": training.sequence_length,
-            },
-        )
+        "The model itself: {parameters} numbers, its parameters, {each} bytes for each on average. They are "
+        "loaded once and stay.",
     )
-    if training.attention == "eager":
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP(
-                    "why",
-                    "Eager attention also keeps a score for every pair of tokens in every head: "
-                    "that part grows with the "
-                    "square of the length.",
-                )
-            )
+    if is_even(size, total):
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "The model itself: {parameters} numbers, its parameters, {each} bytes for each. They are loaded "
+            "once and stay.",
         )
-    return tuple(said)
-
-
-def _loss(estimate: Estimate) -> tuple[Said, ...]:
-    scenario = estimate.scenario
-    if scenario.task != "training":
-        return (Said(QT_TRANSLATE_NOOP("why", "Nothing learns here, so there is no loss.")),)
-    tokens = scenario.training.micro_batch_size * scenario.training.sequence_length
-    vocabulary = scenario.model.vocab_size
-    return (
-        Said(
-            QT_TRANSLATE_NOOP(
-                "why",
-                "For each of {tokens} tokens the head gives a score to every one of the "
-                "{vocabulary} words it knows: "
-                "{scores} numbers.",
-            ),
-            counts={"tokens": tokens, "vocabulary": vocabulary, "scores": tokens * vocabulary},
-        ),
-        Said(
-            QT_TRANSLATE_NOOP(
-                "why",
-                "The loss holds them several times over: the scores, their logarithms, the "
-                "gradients of both. Short in "
-                "time, but at the very moment when all activations are kept as well.",
-            )
-        ),
-    )
+    return Said(text, counts=counts, words={"each": per_parameter(size, total)})
 
 
 def _temporary(estimate: Estimate) -> tuple[Said, ...]:
-    said = [
-        Said(
-            QT_TRANSLATE_NOOP(
-                "why",
-                "What the computation needs for a moment: copies, results on their way, work "
-                "space. The next operator "
-                "uses the same memory again.",
-            )
+    scenario = estimate.scenario
+    size = estimate.component("temporary").bytes
+    text = QT_TRANSLATE_NOOP(
+        "why",
+        "What the computation needs for a moment: copies, results on their way, work space. Most of it the "
+        "next operator uses again.",
+    )
+    if scenario.task == "inference" and scenario.inference.engine in _LAID_OUT:
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "What the computation needs for results on their way and as work space. The engine sets it aside "
+            "once, and one operator after another uses it.",
         )
-    ]
+    said = [Said(text)]
+    if scenario.task == "training":
+        said += _exchanged(scenario)
     operator = estimate.peak_moment.operator
-    if operator:
-        said.append(
-            Said(
-                QT_TRANSLATE_NOOP("why", "At the peak this is the operator {operator}."),
-                words={"operator": operator},
-            )
-        )
+    if not size and "outside_budget_bytes" in estimate.extra:
+        text = QT_TRANSLATE_NOOP("why", "It lies in what the engine leaves free and is not counted here.")
+        said.append(Said(text))
+    elif not size:
+        said.append(Said(QT_TRANSLATE_NOOP("why", "At the moment of the peak there is none.")))
+    elif operator:
+        text = QT_TRANSLATE_NOOP("why", "At the peak the operator {operator} runs.")
+        said.append(Said(text, words={"operator": operator}))
     return tuple(said)
 
 
+_LAID_OUT = ("vllm", "sglang", "llama.cpp", "ollama")
+"""Engines that know their work space before they serve."""
+
+
+def _exchanged(scenario: Scenario) -> list[Said]:
+    """What devices that share out a training step gather and exchange."""
+    layout = layout_of(scenario)
+    said: list[Said] = []
+    if layout.shares_weights:
+        text = QT_TRANSLATE_NOOP(
+            "why", "Weights that devices share out are whole here while they are needed."
+        )
+        said.append(Said(text))
+    if layout.shares_gradients:
+        text = QT_TRANSLATE_NOOP("why", "Buffers through which gradients are exchanged count here too.")
+        said.append(Said(text))
+    return said
+
+
 def _overhead(estimate: Estimate) -> tuple[Said, ...]:
-    return (
-        Said(
-            QT_TRANSLATE_NOOP(
-                "why",
-                "Not the model's: what CUDA takes for itself, work space of its libraries, memory "
-                "that is rounded up or "
-                "left unused between blocks.",
-            )
-        ),
-        Said(
-            QT_TRANSLATE_NOOP(
-                "why",
-                "Drivers and chance decide over it, so it is a range: the whole need lies between "
-                "{low} and {high}. "
-                "That is the hatched part of the bar.",
-            ),
-            sizes={"low": estimate.low_bytes, "high": estimate.high_bytes},
-        ),
+    scenario = estimate.scenario
+    outside = estimate.extra.get("outside_budget_bytes")
+    said: list[Said] = []
+    if outside is not None:
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "The engine leaves {outside} of the GPU to all that is not in its share: what CUDA takes for "
+            "itself, recorded graphs, work space. That is not counted here.",
+        )
+        said.append(Said(text, sizes={"outside": outside}))
+    else:
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "Not the model's: what CUDA takes for itself, work space of its libraries, memory that is "
+            "rounded up or left unused between blocks.",
+        )
+        said.append(Said(text))
+    if estimate.low_bytes == estimate.high_bytes:
+        return tuple(said)
+    text = QT_TRANSLATE_NOOP(
+        "why",
+        "Drivers and chance decide over it, so it is a range: the whole need lies between {low} and {high}. "
+        "That is the hatched part of the bar.",
     )
+    if outside is not None:
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "Libraries take their own inside the share, how much is a range: the whole need lies between "
+            "{low} and {high}. That is the hatched part of the bar.",
+        )
+    said.append(Said(text, sizes={"low": estimate.low_bytes, "high": estimate.high_bytes}))
+    if scenario.task == "training" and OPTIMIZERS[scenario.training.optimizer].wide_elsewhere:
+        text = QT_TRANSLATE_NOOP(
+            "why", "The range has room for implementations of the optimizer that keep its states in fp32."
+        )
+        said.append(Said(text))
+    return tuple(said)
 
 
 _CONCEPTS: dict[str, Callable[[Estimate], tuple[Said, ...]]] = {
     "weights": _weights,
-    "gradients": _gradients,
-    "optimizer_states": _optimizer_states,
-    "activations": _activations,
-    "loss": _loss,
+    "gradients": gradients,
+    "optimizer_states": optimizer_states,
+    "activations": activations,
+    "loss": loss,
     "kv_cache": kv_cache,
     "temporary": _temporary,
     "overhead": _overhead,
@@ -389,24 +242,35 @@ _CONCEPTS: dict[str, Callable[[Estimate], tuple[Said, ...]]] = {
 
 
 def in_other_words(estimate: Estimate, key: str) -> tuple[tuple[Said, int], ...]:
-    """The same bytes for one of what they grow with: labels and sizes, rounded down to whole bytes."""
-    scenario = estimate.scenario
+    """The same bytes for one of what they grow with: labels and sizes, rounded down to whole bytes.
+
+    Nothing is told of tokens where not each takes the same, nor of sequences that are split over devices.
+    """
     if estimate.method != "detailed" or key not in ("activations", "loss", "kv_cache"):
         return ()
     size = estimate.component(key).bytes
-    if not size:
-        return ()
-    if key == "kv_cache":
-        inference = scenario.inference
-        count, length = inference.batch_size, cached_tokens(estimate)
-    elif scenario.task == "training":
-        count, length = scenario.training.micro_batch_size, scenario.training.sequence_length
-    else:
-        return ()
-    told = [
-        (Said(QT_TRANSLATE_NOOP("why", "One token")), size // max(1, count * length)),
-        (Said(QT_TRANSLATE_NOOP("why", "One sequence")), size // max(1, count)),
-    ]
-    if count > 1:
+    each, count = _shares(estimate, key)
+    told: list[tuple[Said, int]] = []
+    if each:
+        told.append((Said(QT_TRANSLATE_NOOP("why", "One token")), each))
+    if size >= count > 0:
+        told.append((Said(QT_TRANSLATE_NOOP("why", "One sequence")), size // count))
+    if told and count > 1:
         told.append((Said(QT_TRANSLATE_NOOP("why", "All {count} sequences"), counts={"count": count}), size))
     return tuple(told)
+
+
+def _shares(estimate: Estimate, key: str) -> tuple[int, int]:
+    """Bytes of a token and how many sequences there are; 0 where there is no telling."""
+    scenario = estimate.scenario
+    if key == "kv_cache":
+        return each_token(estimate) or 0, scenario.inference.batch_size if scenario.task == "inference" else 0
+    if scenario.task != "training" or fullest_stage(estimate).waiting:
+        return 0, 0
+    batch, model = scenario.training.micro_batch_size, scenario.model
+    whole = batch if layout_of(scenario).context == 1 else 0
+    if model.num_encoder_layers or model.image_size or model.head in ("image", "sequence", "base"):
+        rows = batch * sequence_tokens(scenario) if key == "activations" else 0
+        alike = not (model.num_encoder_layers or model.image_size)
+        return (estimate.component(key).bytes // rows if rows and alike else 0), whole
+    return estimate.component(key).bytes // (batch * sequence_tokens(scenario)), whole

@@ -184,14 +184,17 @@ def _facts(estimate: Estimate, words: Words) -> Iterator[Fact]:
     if verdict.kind == "unknown":
         return
     yield fact(QT_TRANSLATE_NOOP("report", "Needs"), words.size(estimate.peak_bytes))
-    likely = f"{words.size(estimate.low_bytes)} – {words.size(estimate.high_bytes)}"
-    yield fact(QT_TRANSLATE_NOOP("report", "Likely range"), likely)
+    detailed = estimate.method == "detailed"  # a rule of thumb has no range, and counts for no allocator
+    if detailed:
+        likely = f"{words.size(estimate.low_bytes)} – {words.size(estimate.high_bytes)}"
+        yield fact(QT_TRANSLATE_NOOP("report", "Likely range"), likely)
     gap = words.size(abs(verdict.headroom_bytes))
     spare, over = QT_TRANSLATE_NOOP("report", "Spare"), QT_TRANSLATE_NOOP("report", "Too much")
     yield fact(spare if verdict.headroom_bytes >= 0 else over, gap)
-    yield fact(QT_TRANSLATE_NOOP("report", "Peak at"), words.message(estimate.peak_moment.label))
-    yield fact(QT_TRANSLATE_NOOP("report", "Allocated"), words.size(estimate.allocated_bytes))
-    yield fact(QT_TRANSLATE_NOOP("report", "Reserved"), words.size(estimate.reserved_bytes))
+    if detailed:
+        yield fact(QT_TRANSLATE_NOOP("report", "Peak at"), words.message(estimate.peak_moment.label))
+        yield fact(QT_TRANSLATE_NOOP("report", "Allocated"), words.size(estimate.allocated_bytes))
+        yield fact(QT_TRANSLATE_NOOP("report", "Reserved"), words.size(estimate.reserved_bytes))
     yield fact(QT_TRANSLATE_NOOP("report", "Parameters"), words.count(counted.total))
     if counted.trainable != counted.total and scenario.task == "training":
         yield fact(QT_TRANSLATE_NOOP("report", "Trained"), words.count(counted.trainable))
