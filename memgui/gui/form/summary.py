@@ -56,6 +56,8 @@ def _model(result: Result) -> str:
         pass  # a recurrence has none
     elif shared == heads:
         parts.append(translate("Form", "{heads} heads").format(heads=heads))
+    elif shared == 1:
+        parts.append(translate("Form", "MQA {heads}/1").format(heads=heads))
     else:
         parts.append(translate("Form", "GQA {heads}/{shared}").format(heads=heads, shared=shared))
     return " · ".join(parts)

@@ -16,6 +16,8 @@ from memgui.gui.theme import Look, Role
 
 ROW, INDENT = 24, 20
 _EDGE = 16
+_WIDEST = 560
+"""Beyond this width a figure is no longer read beside its name."""
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -33,13 +35,14 @@ class Columns(msgspec.Struct, frozen=True):
 def columns_for(look: Look, width: float, texts: Sequence[Sequence[str]], name: float) -> Columns:
     """Lay the columns out; ``texts`` are the widest texts of size, share and last, ``name`` the widest name.
 
-    Where the names would be cut, the last column gives way first, then the share.
+    Where the names would be cut, the last column gives way first, then the share.  In a wide legend they stay
+    near the names.
     """
     bold = look.metrics(Role.BODY, 600)
     wide = [max((bold.horizontalAdvance(text) for text in column), default=0.0) for column in texts]
     gap = look.px(12)
     start = look.px(46) + name + gap
-    right = width - look.px(_EDGE)
+    right = min(width, look.px(_WIDEST)) - look.px(_EDGE)
     share: float | None
     last: float | None
     for shown in (3, 2, 1):

@@ -67,6 +67,7 @@ class SweepChart(QWidget):
         self._plot: Plot | None = None
         self._picture: QPixmap | None = None
         self.written: list[tuple[QRectF, str]] = []
+        self.above: tuple[QRectF, str] | None = None
         """The crossings' tags, as they were last painted."""
         self._sheet: Sheet | None = None
         self.stale = False
@@ -312,6 +313,7 @@ class SweepChart(QWidget):
             tags.crossings(self._crossings)
             self.written = tags.written
             tags.devices([f"{one.device.name} {numbers.one(one.capacity_bytes)}" for one in sheet.beyond])
+            self.above = tags.above
             known = [one for one in swept.pinned if one.issue is None and one.peak_bytes <= sheet.axis.end]
             if known:
                 at = QPointF(sheet.across.x(float(known[-1].value)), sheet.axis.y(known[-1].peak_bytes))
@@ -329,6 +331,8 @@ class SweepChart(QWidget):
         painter.setPen(QPen(colours.accent, 2))
         painter.drawLine(QPointF(x, sheet.axis.top - 4), QPointF(x, sheet.axis.bottom))
         tags = Tags(painter, look, sheet, numbers)
+        if self.above is not None and self.above[0].left() - 1 <= x <= self.above[0].right() + 1:
+            tags.say(*self.above)
         if need <= sheet.axis.end:
             tags.dot(QPointF(x, sheet.axis.y(need)), colours.accent)
         for rect, crossing in self.written:

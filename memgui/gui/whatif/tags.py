@@ -30,6 +30,8 @@ class Tags:
     taken: list[QRectF] = field(default_factory=list)
     written: list[tuple[QRectF, str]] = field(default_factory=list)
     """The tags of crossings, to be written again over what is painted later."""
+    above: tuple[QRectF, str] | None = None
+    """The word on what lies above the axis, likewise."""
 
     def crossings(self, found: Sequence[Crossing]) -> None:
         """A dot where each device's limit is crossed, a tag with the last value that fits."""
@@ -117,11 +119,18 @@ class Tags:
             text = "↑ " + ", ".join(beyond)
             room = sheet.across.right - sheet.across.left - look.px(12)
             shown = look.cut(text, room, Role.SMALL)
-            rect = QRectF(sheet.across.left + look.px(6), sheet.axis.top - 2, room, high)
-            if not self._is_taken(rect.adjusted(0, 0, look.width(shown, Role.SMALL) - room, 0)):
-                painter.setPen(look.colours.secondary)
-                painter.setFont(look.font(Role.SMALL))
-                painter.drawText(rect, _LEFT, shown)
+            wide = look.width(shown, Role.SMALL) + look.px(4)
+            rect = QRectF(sheet.across.left + look.px(6), sheet.axis.top - 2, wide, high)
+            if not self._is_taken(rect):
+                self.above = rect, shown
+                self.say(rect, shown)
+
+    def say(self, rect: QRectF, text: str) -> None:
+        """A quiet word on the ground of the chart."""
+        self._ground(rect)
+        self.painter.setPen(self.look.colours.secondary)
+        self.painter.setFont(self.look.font(Role.SMALL))
+        self.painter.drawText(rect, _LEFT, text)
 
     def names(self) -> None:
         """Each component's name inside its area, where there is room."""

@@ -343,6 +343,7 @@ def test_tab_goes_from_line_to_line(form: Form, qtbot: QtBot) -> None:
 def test_a_recurrence_has_no_heads_to_tell_of() -> None:
     attending = scenario()
     assert "GQA 32/8" in summary("model", Result(attending, None))
+    assert "MQA 32/1" in summary("model", Result(scenario(model__num_key_value_heads=1), None))
     recurrent = scenario(model__layer_types=("mamba",))
     assert "GQA" not in summary("model", Result(recurrent, None))
     assert "GQA" in summary("model", Result(scenario(model__layer_types=("mamba", "full_attention")), None))

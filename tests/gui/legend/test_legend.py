@@ -198,6 +198,8 @@ def test_columns_give_way_before_names_are_cut(qtbot: QtBot, make: Make) -> None
     assert full.share is not None
     assert full.last is not None
     assert full.size < full.share < full.last < 460
+    broad, broader = (columns_for(look, width, wide, 100) for width in (900, 1400))
+    assert broad == broader  # figures stay near their names
     assert columns_for(look, 330, wide, 100).last is None
     narrow = columns_for(look, 230, wide, 100)
     assert narrow.share is None
