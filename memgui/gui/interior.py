@@ -73,6 +73,7 @@ class Interior(QObject):
         window, state = self.window, self.window.state
         window.column.replaceWidget(window.top, self.toolbar)
         window.top.deleteLater()
+        window.top = self.toolbar
         self.form.open_sections(state.names("sections", OPEN_AT_FIRST))
         window.body.form.put(self.form)
         window.body.tabs.put(self.tabs)

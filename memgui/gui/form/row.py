@@ -101,10 +101,6 @@ class Row(QWidget):
         self._shown = _OTHER
         self.edited.emit(self.field.path, value, held)
 
-    def stops(self) -> tuple[QWidget, ...]:
-        """What Tab stops at, in the order of the line."""
-        return (self.box,) if self.slider is None else (self.slider, self.box)
-
     def set_value(self, value: Any) -> None:
         """Show the field's value."""
         if value is self._shown:

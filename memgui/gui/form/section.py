@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -162,7 +161,6 @@ class Section(QWidget):
                 # The plain rows stand before "more", the advanced ones after it.
                 column.insertWidget(place + (1 if field.advanced else 0), row)
                 self.row_made.emit(row)
-        self._order_stops()
 
     def _refused(self, field: Field) -> Mapping[object, Message]:
         return {} if self._result is None else refused(self._result.scenario, field)
@@ -170,16 +168,6 @@ class Section(QWidget):
     def _offered(self, field: Field) -> Iterable[str]:
         names = tuple(str(choice.value) for choice in field.choices)
         return names if self._result is None else offered(self._result.scenario, names)
-
-    def _order_stops(self) -> None:
-        """Have Tab go from line to line, whenever the rows were made."""
-        rows = sorted(self.rows.values(), key=lambda row: self.fields.index(row.field))
-        stops: list[QWidget] = [self.header]
-        stops += [stop for row in rows if not row.field.advanced for stop in row.stops()]
-        stops.append(self.more)
-        stops += [stop for row in rows if row.field.advanced for stop in row.stops()]
-        for one, following in pairwise(stops):
-            QWidget.setTabOrder(one, following)
 
     def _refresh_rows(self, scenario: Scenario) -> None:
         if self._wanted is not None:

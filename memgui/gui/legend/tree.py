@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from PySide6.QtCore import QEvent, QModelIndex, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractItemView, QTreeView, QWidget
-from shiboken6 import isValid
 
 from memgui.document.selection import ComponentPath, Selection
 from memgui.gui.controls.frames import by_keyboard, filled, outlined
@@ -25,7 +24,8 @@ class LegendTree(QTreeView):
 
     def __init__(self, model: LegendModel, selection: Selection, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._ground: QWidget | None = None
+        # Found by its name: viewport() would first have Python look through every kind of widget, for 9 ms.
+        self.ground: QWidget = self.findChild(QWidget, "qt_scrollarea_viewport")  # type: ignore[assignment]
         self._selection = selection
         self._rows = model
         self._columns: Columns | None = None
@@ -52,15 +52,6 @@ class LegendTree(QTreeView):
         model.modelReset.connect(self._open.clear)
         selection.selected.connect(self.follow)
         selection.hovered.connect(lambda path: self.ground.update())
-
-    @property
-    def ground(self) -> QWidget:
-        """The viewport, found anew where PySide takes it for deleted: painting on that ends the process."""
-        if self._ground is None or not isValid(self._ground):
-            # By its name: viewport() would first have Python look through every kind of widget, for 9 ms.
-            self._ground = self.findChild(QWidget, "qt_scrollarea_viewport")
-            assert self._ground is not None
-        return self._ground
 
     def set_columns(self, columns: Columns) -> None:
         """Where the columns end; the header and the total stand on the same edges."""

@@ -68,8 +68,6 @@ class VerdictBand(QWidget):
         self._chips.more_requested.connect(self.more_requested)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         view.changed.connect(self._reword)
-        self.setTabOrder(self._assumptions, self._versus)
-        self.setTabOrder(self._versus, self._chips)
 
     @property
     def bar(self) -> CapacityBar:
