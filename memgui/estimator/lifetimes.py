@@ -66,10 +66,20 @@ class Consumer:
 
     @once
     def first(self) -> Consumer:
-        """The same in its first step: each weight's states are made as its first gradient arrives."""
+        """The same in its first step: each weight's states are made as its first gradient arrives.
+
+        A weight of layers that are alike is listed again with those of each kind.
+        """
         first = Consumer(self.work, self.operator)
+        last: Tensor | None = None
         for state, _ in self._states():
-            first.made.setdefault(state.of, []).append(state)
+            if state.of is last:
+                first.made[state.of].append(state)
+            elif state.of not in first.made:
+                first.made[state.of] = [state]
+                last = state.of
+            else:
+                last = None
         return first
 
 

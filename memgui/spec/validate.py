@@ -7,7 +7,7 @@ from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from memgui.spec.fields import FIELDS, Field
+from memgui.spec.fields import BY_PATH, FIELDS, Field
 from memgui.spec.fields.optimizers import IN_BACKWARD
 from memgui.spec.fields.when import reads_source
 from memgui.spec.finetuning import validate_training
@@ -233,6 +233,20 @@ def _step(scenario: Scenario) -> Iterator[Issue]:
                 {"steps": training.gradient_accumulation_steps},
             ),
             Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "1"}),
+        )
+    if 0.0 < training.offload_optimizer < 1.0 and BY_PATH["training.offload_optimizer"].applies(scenario):
+        yield Issue(
+            "error",
+            "part_of_the_states_in_backward",
+            ("training.offload_optimizer", path),
+            Message(
+                QT_TRANSLATE_NOOP(
+                    "messages",
+                    "A step in the backward pass has the states of all weights on the CPU, or of none: no "
+                    "library parts them.",
+                )
+            ),
+            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "0, 1"}),
         )
     if training.gradient_clipping:
         yield Issue(

@@ -21,6 +21,7 @@ SETTINGS: tuple[dict[str, object], ...] = (
     {"training.activation_checkpointing": "full"},
     {"training.activation_checkpointing": "selective", "training.padding_mask": True},
     {"training.optimizer": "lomo"},
+    {"training.optimizer_in_backward": True},
     {"training.use_cache": True, "training.precision": "bf16_mixed"},
     {"task": "inference"},
 )

@@ -179,3 +179,12 @@ def test_another_makers_chip_is_said_to_count_as_nvidias() -> None:
     assert codes(apple) == {"no_nvidia_chip": "note"}
     serving = replace(replace(apple, "task", "inference"), "inference.engine", "llama.cpp")
     assert "no_nvidia_chip" not in codes(serving)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_states_of_a_step_in_backward_are_not_parted(share: float) -> None:
+    scenario = replace(SCENARIO, "training.optimizer_in_backward", True)
+    found = validate(replace(scenario, "training.offload_optimizer", share))
+    parted = [one for one in found if one.code == "part_of_the_states_in_backward"]
+    assert [one.severity for one in parted] == ["error"] * (share == 0.5)
+    assert not [one for one in found if one.severity == "error" and one not in parted]
