@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from memgui.estimator.block import Block
 from memgui.estimator.program import Kind, Program
 from memgui.estimator.stock import Stock
+
+GIVEN_BACK_IF_ASKED: Final = frozenset(
+    (
+        *("afmoe", "ctrl", "exaone4", "gemma", "gpt2", "mellum", "ministral", "ministral3", "mistral"),
+        *("phi3", "qwen2", "qwen2_moe", "qwen3", "smollm3", "starcoder2"),
+    )
+)
+"""Models that give the cache they are given back only with ``use_cache`` (a prefix is put into one)."""
 
 
 class Between:
@@ -116,9 +126,11 @@ class Between:
         live.add(tail.returned, tail.sort_running)
         for stack in self.program.stacks:
             live.add(stack.results, stack.frame.sort_running)
-        for kind in self.program.kinds:
-            for block in kind.blocks:
-                live.add(block.cache, block.sort_running, kind.count)
+        program = self.program
+        if program.options.cache or program.model.model_type not in GIVEN_BACK_IF_ASKED:
+            for kind in self.program.kinds:
+                for block in kind.blocks:
+                    live.add(block.cache, block.sort_running, kind.count)
 
     def lingering(self) -> Stock:
         """What is left of the micro batch for as long as its outputs and its loss are referred to."""
@@ -127,6 +139,7 @@ class Between:
         self._give_out(live)
         live.add(tail.output, tail.sort_running)
         for stack in self.program.stacks:
+            live.add(stack.results_kept, stack.frame.sort_input)
             leaves = stack.leaf, stack.leaf_gradient, stack.given_leaves, stack.given_leaf_gradients
             for leaf in leaves:
                 live.add(leaf, stack.frame.sort_pinned)

@@ -194,6 +194,8 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
         walk = run.walk(accumulate=accumulate, ran=steady, first=not steady)
         for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
             busy = run.busy(base, back=phase == "backward", further=further).bytes
+            if further and phase == "forward":
+                busy += run.numbers.bytes(run.named(walk))
             phases[phase + suffix], operators[phase + suffix] = _highest(run.heights(walk), busy, points)
     numbers = run.numbers
     left = numbers.bytes(run.left(run.walk(accumulate=stay)))

@@ -99,6 +99,9 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
                     total[monomial] += coefficient
         if op.back_inner is not None:
             total[op.back_inner[1]] += op.back_inner[0]
+    carried = tape.carried
+    if carried is not None and carried in waiting:  # handed out as it came: its gradient is the input's
+        found.append(carried)
     born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
     return Reading(tuple(found), summed(born, born_forward(tape)) if tape.regions else born, whole, reached)
 

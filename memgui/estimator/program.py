@@ -171,6 +171,8 @@ class Stack:
         """whether the first layer's input is referred to until the loss is there"""
         self.results = group([one for one in tape.results if one not in kept])
         """what the model returns and autograd does not keep anyway"""
+        self.results_kept = group([one for one in tape.results if one in kept])
+        """what it returns of what autograd keeps: who refers to the outputs keeps it longer"""
         self.leaf = group((leaf,) if leaf is not None else ())
         """what was made to require a gradient: the graph refers to it until the loss dies"""
         stays = not offloads if first.recomputed else first.blocks[0].carried

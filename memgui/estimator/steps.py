@@ -75,8 +75,9 @@ def _micro_batch(
     walk = run.walk(accumulate=accumulate, ran=ran, first=not ran)
     heights = run.heights(walk)
     busy = run.busy(base, back=False, further=further)
+    before = busy.plus(amount_of(run.named(walk), run.tensors)) if further else busy
     for point in walk.forward():
-        yield from _stretch(run, f"{prefix}.forward", "forward", labels, busy, overhead, heights, point)
+        yield from _stretch(run, f"{prefix}.forward", "forward", labels, before, overhead, heights, point)
     after = busy.plus(amount_of(walk.after_forward(), run.tensors))
     yield moment(f"{prefix}.after_forward", "after_forward", labels["after_forward"], after, overhead)
     busy = run.busy(base, back=True, further=further)

@@ -28,7 +28,7 @@ from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_
 from memgui.estimator.search import Heights, Highest
 from memgui.estimator.shards import sharing_of
 from memgui.estimator.steps import steps
-from memgui.estimator.stock import Stock
+from memgui.estimator.stock import NOTHING, Stock
 from memgui.estimator.symbols import TRAINING
 from memgui.estimator.unit_walk import unit_walk_of
 from memgui.estimator.units import units_of
@@ -285,6 +285,8 @@ class TrainingRun(Run):
             start + sum([one.bytes for one in self._sharing(lying, back=back, further=self.accumulates)])
             for back in (False, True)
         )
+        if self.accumulates:
+            ahead += self.numbers.bytes(self.named(walk))
         rows = [(row, ahead) for row in walk.rows_forward]
         turn = len(rows)
         rows += [(row, behind) for row in walk.rows_backward]
@@ -331,9 +333,14 @@ class TrainingRun(Run):
         there = base.bytes + busiest + whole
         return max(0, there - found.base.bytes - found.amount.bytes)
 
+    def named(self, walk: Walk) -> Stock:
+        """What the loop calls outputs and loss of a micro batch until the model has returned the next ones."""
+        return walk.lingering() if self.scenario.training.outputs_in_step else NOTHING
+
     def left(self, walk: Walk) -> Stock:
         """What of a micro batch is alive in the optimizer's step."""
-        left = walk.lingering() if self.scenario.training.outputs_in_step else Stock()
+        left = Stock()
+        left.include(self.named(walk))
         if self.refers:
             left.include(walk.all_referred())
         return left
@@ -351,6 +358,8 @@ class TrainingRun(Run):
     def _found(self, walk: Walk, point: Point, offset: int, *, forward: bool, base: Amount) -> Found:
         heights = self.heights(walk)
         whole = heights.whole(point, offset)
+        if forward and self.accumulates:
+            whole.include(self.named(walk))
         stage = f"{'forward' if forward else 'backward'}.{point.key}"
         layer = point.start + offset * point.step if point.start >= 0 else -1
         key = f"{'step2.micro2' if self.accumulates else 'step2'}.{stage}" + (

@@ -206,6 +206,8 @@ class Walk(Inside):
                 live = row.after()
             frame = stack.frame
             live.add(stack.shared_kept, frame.sort_input, -1)
+            if self.keep_outputs:
+                live.add(stack.results_kept, frame.sort_input)
             live.add(stack.passed_last, frame.sort_input)
             for kind, made in stack.made_again.items():
                 if kind not in again:
