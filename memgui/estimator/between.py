@@ -126,11 +126,16 @@ class Between:
         live.add(tail.returned, tail.sort_running)
         for stack in self.program.stacks:
             live.add(stack.results, stack.frame.sort_running)
-        program = self.program
-        if program.options.cache or program.model.model_type not in GIVEN_BACK_IF_ASKED:
+        if self.gives_cache:
             for kind in self.program.kinds:
                 for block in kind.blocks:
                     live.add(block.cache, block.sort_running, kind.count)
+
+    @property
+    def gives_cache(self) -> bool:
+        """Whether the cache is part of what the model returns, where there is one."""
+        program = self.program
+        return program.options.cache or program.model.model_type not in GIVEN_BACK_IF_ASKED
 
     def lingering(self) -> Stock:
         """What is left of the micro batch for as long as its outputs and its loss are referred to."""
@@ -138,6 +143,10 @@ class Between:
         self._pin(live)
         self._give_out(live)
         live.add(tail.output, tail.sort_running)
+        if self.gives_cache:
+            for kind in self.program.kinds:
+                for block in kind.blocks:
+                    live.add(block.cache_kept, block.sort_running, kind.count)
         for stack in self.program.stacks:
             live.add(stack.results_kept, stack.frame.sort_input)
             leaves = stack.leaf, stack.leaf_gradient, stack.given_leaves, stack.given_leaf_gradients

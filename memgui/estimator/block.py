@@ -240,6 +240,11 @@ class Block:
         return group([tensor for tensor in self.tape.cached if tensor not in self.saved])
 
     @once
+    def cache_kept(self) -> Group:
+        """The rest of what it puts there: who refers to the cache keeps it longer than autograd."""
+        return group([tensor for tensor in self.tape.cached if tensor in self.saved])
+
+    @once
     def replaced(self) -> Group:
         """What the cache held before and the block replaces."""
         return group(self.tape.replaced)

@@ -334,7 +334,7 @@ class TrainingRun(Run):
         return max(0, there - found.base.bytes - found.amount.bytes)
 
     def named(self, walk: Walk) -> Stock:
-        """What the loop calls outputs and loss of a micro batch until the model has returned the next ones."""
+        """What the loop calls outputs and loss of a micro batch until the model has returned the next."""
         return walk.lingering() if self.scenario.training.outputs_in_step else NOTHING
 
     def left(self, walk: Walk) -> Stock:

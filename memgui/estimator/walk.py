@@ -262,6 +262,8 @@ class Walk(Inside):
             left.add(outcome.taken, sort, -1)
             if self.consumer is not None:
                 left.add(self.made(block, role_of(kind, roles, block)), sort)
+            if self.keep_outputs and block.tape.cached and self.gives_cache:
+                left.add(block.cache_kept, block.sort_running)
         if self.refers:
             left.include(self.referred(kind, passing=True))
         return left
