@@ -134,6 +134,9 @@ def _for_each(estimate: Estimate, size: int, *, grows: bool) -> list[Said]:
             "why", "Several micro batches are under way in this pipeline stage, each with its own."
         )
         return [Said(text)]
+    if layout.context > 1:
+        text = QT_TRANSLATE_NOOP("why", "Each sequence is cut into parts for {count} devices.")
+        said.append(Said(text, counts={"count": layout.context}))
     length = sequence_tokens(scenario)
     sizes = {"each": size // count}
     if scenario.model.image_size:

@@ -26,7 +26,8 @@ def kv_cache(estimate: Estimate) -> tuple[Said, ...]:
         return (Said(text),)
     said = [*_what_layers_keep(scenario), *_part(scenario)]
     if not size:
-        said.append(Said(QT_TRANSLATE_NOOP("why", "At the moment of the peak nothing is in it yet.")))
+        if scenario.inference.engine not in GGML:  # whose cache may lie elsewhere
+            said.append(Said(QT_TRANSLATE_NOOP("why", "At the moment of the peak nothing is in it yet.")))
         return tuple(said)
     return (*said, *_how_much(estimate, size), *_growth(estimate, size))
 
@@ -121,13 +122,26 @@ def _part(scenario: Scenario) -> list[Said]:
 
 def each_token(estimate: Estimate) -> int | None:
     """Bytes that each cached token takes here, where all take the same; else ``None``."""
-    scenario, size = estimate.scenario, estimate.component("kv_cache").bytes
+    scenario = estimate.scenario
+    size = estimate.component("kv_cache").bytes - copies(estimate)
     if scenario.task == "training" or not size or scenario.model.num_encoder_layers:
         return None
     if any(isinstance(layer, State) or layer.window for layer, _ in _kept(scenario)):
         return None
     held = held_tokens(estimate)
     return None if size % held else size // held
+
+
+def copies(estimate: Estimate) -> int:
+    """Bytes of the cache that are there twice: Transformers puts a token to old ones by making new ones."""
+    scenario = estimate.scenario
+    inference = scenario.inference
+    written = estimate.extra.get("kv_cache_bytes", 0)
+    grows = inference.engine == "transformers" and not is_made_at_once(scenario)
+    staged = scenario.device.count > 1 and scenario.parallelism.pipeline > 1
+    if not grows or staged or scenario.model.num_encoder_layers or estimate.peak_moment.phase != "decode":
+        return 0
+    return max(0, estimate.component("kv_cache").bytes - written)
 
 
 def held_tokens(estimate: Estimate) -> int:
@@ -140,7 +154,14 @@ def held_tokens(estimate: Estimate) -> int:
 
 def _how_much(estimate: Estimate, size: int) -> list[Said]:
     inference = estimate.scenario.inference
-    each = each_token(estimate)
+    each, twice = each_token(estimate), copies(estimate)
+    said: list[Said] = []
+    if twice:
+        text = QT_TRANSLATE_NOOP(
+            "why", "{copies} more are there for the moment in which a token is added: the old beside the new."
+        )
+        said.append(Said(text, sizes={"copies": twice}))
+        size -= twice
     counts = {"length": cached_tokens(estimate), "sequences": inference.batch_size}
     if each is not None and inference.engine in GGML:
         text = QT_TRANSLATE_NOOP("why", "{each} for each of {cells} tokens that the context has room for.")
@@ -151,14 +172,14 @@ def _how_much(estimate: Estimate, size: int) -> list[Said]:
             text = QT_TRANSLATE_NOOP(
                 "why", "{each} for each of {length} tokens in each of {sequences} sequences."
             )
-        return [Said(text, sizes={"each": each}, counts=counts)]
+        return [Said(text, sizes={"each": each}, counts=counts), *said]
     text = QT_TRANSLATE_NOOP("why", "{size} for a sequence of {length} tokens.")
     if inference.batch_size > 1:
         text = QT_TRANSLATE_NOOP("why", "{size} for {sequences} sequences of {length} tokens.")
     if estimate.scenario.model.num_encoder_layers:
-        text = QT_TRANSLATE_NOOP("why", "{size} for each text to read and what is written of it.")
+        text = QT_TRANSLATE_NOOP("why", "{size} for each input and what is written of it.")
         size //= inference.batch_size
-    return [Said(text, sizes={"size": size}, counts=counts)]
+    return [Said(text, sizes={"size": size}, counts=counts), *said]
 
 
 def _growth(estimate: Estimate, size: int) -> list[Said]:
@@ -177,6 +198,10 @@ def _growth(estimate: Estimate, size: int) -> list[Said]:
     said: list[Said] = []
     if inference.engine in POOLED:
         text = QT_TRANSLATE_NOOP("why", "Its tokens lie in a pool that the engine has taken before.")
+        if inference.engine == "vllm":
+            text = QT_TRANSLATE_NOOP(
+                "why", "Each sequence takes whole blocks of a pool that the engine has taken before."
+            )
         said.append(Said(text))
     adds = estimate.extra.get("kv_bytes_per_token", 0)
     plain = inference.kv_cache_format in ("bf16", "fp16", "fp32", "fp8")
@@ -210,6 +235,6 @@ def cached_tokens(estimate: Estimate) -> int:
     """Tokens of each sequence that the cache holds at the peak: in the prompt's pass only the prompt's."""
     scenario = estimate.scenario
     inference = scenario.inference
-    if estimate.peak_moment.phase == "prefill" and not is_made_at_once(scenario):
+    if estimate.peak_moment.phase in ("prefill", "first_token") and not is_made_at_once(scenario):
         return inference.prompt_tokens
     return inference.prompt_tokens + inference.generated_tokens

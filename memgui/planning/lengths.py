@@ -80,7 +80,7 @@ def target_tokens(scenario: Scenario) -> int:
 def fullest_stage(estimate: Estimate) -> Place:
     """The pipeline stage that a training step's estimate is of."""
     found = places(estimate.scenario, layout_of(estimate.scenario))
-    if len(found) == 1:
+    if len(found) == 1 or not estimate.ranks:  # or nothing is known
         return found[0]
     fullest = max(estimate.ranks, key=lambda rank: rank.peak_bytes)
     return next(place for place in found if place.name == fullest.rank)

@@ -108,8 +108,8 @@ def _made(estimate: Estimate, rows: int) -> list[Said]:
             if at_once < rows:
                 text = QT_TRANSLATE_NOOP(
                     "why",
-                    "Head and loss work together, on {tokens} tokens at a time, so that they are never all "
-                    "there.",
+                    "Head and loss work together, on {tokens} of the tokens at a time, so that they are "
+                    "never all there.",
                 )
                 return [Said(text, counts={"tokens": at_once})]
             return [Said(QT_TRANSLATE_NOOP("why", "Head and loss work together, on all of them at once."))]

@@ -14,6 +14,7 @@ from memgui.estimator.engines.cache import Keys, State, layers
 from memgui.estimator.ledger import ledger
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.result import COMPONENTS, Estimate
+from memgui.planning.cache_concept import copies
 from memgui.planning.concepts import concept, in_other_words
 from memgui.planning.learning_concept import KEPT
 from memgui.planning.lengths import growth
@@ -82,6 +83,16 @@ SETUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "served static": ("", {**SERVING, "inference.cache_implementation": "static"}),
     "served in a pipeline": ("", {**SERVING, "device.count": 4, "parallelism.pipeline": 4}),
     "served by four": ("", {**SERVING, "device.count": 4, "parallelism.tensor": 4}),
+    "served, writing": ("", {**SERVING, "inference.prompt_tokens": 10, "inference.generated_tokens": 5000}),
+    "served, writing, 4.35": (
+        "",
+        {
+            **SERVING,
+            "inference.prompt_tokens": 10,
+            "inference.generated_tokens": 5000,
+            "inference.transformers_version": "4.35",
+        },
+    ),
     "served NF4": ("", {**SERVING, "inference.weight_format": "nf4"}),
     "served windows": ("Gemma-3-12B-Text", {**SERVING, "inference.prompt_tokens": 16_000}),
     "served latent": ("DeepSeek-V2-Lite", SERVING),
@@ -95,6 +106,11 @@ SETUPS: dict[str, tuple[str, dict[str, Any]]] = {
         for engine in ("vllm", "sglang", "llama.cpp", "ollama", "gpt-fast")
     },
     "llama.cpp, Jamba": ("Jamba-v0.1", {**SERVING, "inference.engine": "llama.cpp"}),
+    "llama.cpp, none": ("", {**SERVING, "inference.engine": "llama.cpp", "inference.n_gpu_layers": 0}),
+    "vLLM, part of a block": (
+        "",
+        {**SERVING, "inference.engine": "vllm", "inference.prompt_tokens": 101, "inference.batch_size": 3},
+    ),
     "llama.cpp, part": ("", {**SERVING, "inference.engine": "llama.cpp", "inference.n_gpu_layers": 8}),
 }
 
@@ -138,7 +154,7 @@ def test_shares_times_their_counts_are_the_bytes(name: str) -> None:
             assert "0 bytes for each" not in text
             if key == "kv_cache" and {"each", "length"} <= {*one.sizes, *one.counts}:
                 batch = one.counts.get("sequences", 1)
-                assert one.sizes["each"] * one.counts["length"] * batch == size
+                assert one.sizes["each"] * one.counts["length"] * batch == size - copies(answer)
             if key == "activations" and "tokens" in one.counts and not moved(said):
                 assert 0 <= size - one.sizes["each"] * one.counts["tokens"] < one.counts["tokens"]
         for label, part in in_other_words(answer, key):
@@ -281,6 +297,37 @@ def test_a_cache_that_is_made_at_once_does_not_grow(name: str) -> None:
     assert "does not grow" in text
     assert "grows with every" not in text
     assert "further token" not in text
+
+
+@pytest.mark.parametrize(("name", "layer_caches"), [("served, writing", 0.5), ("served, writing, 4.35", 32)])
+def test_copies_beside_the_cache_are_told_apart(name: str, layer_caches: float) -> None:
+    answer = answer_of(name)
+    assert answer.peak_moment.phase == "decode"
+    written = answer.extra["kv_cache_bytes"]
+    assert copies(answer) == pytest.approx(written * layer_caches / 32, rel=0.01)
+    assert f"{WORDS.size(copies(answer))} more are there" in told(name, "kv_cache")
+    each = in_other_words(answer, "kv_cache")[0][1]
+    assert each == answer.extra["kv_bytes_per_token"]
+    assert copies(answer_of("served")) == copies(answer_of("served windows")) == 0
+
+
+def test_a_cache_that_lies_elsewhere_is_not_said_to_be_empty_yet() -> None:
+    assert answer_of("llama.cpp, none").component("kv_cache").bytes == 0
+    assert "yet" not in told("llama.cpp, none", "kv_cache")
+    assert "whole blocks" in told("vLLM, part of a block", "kv_cache")
+
+
+def test_nothing_is_known_of_what_is_not_covered_and_nothing_breaks() -> None:
+    for name in ("pipeline", "T5", "images", "ZeRO-3"):
+        answer = estimate(replace(scenario_of(name), "training.compile", True))
+        assert answer.verdict.kind == "unknown"
+        for key in ("", *COMPONENTS):
+            assert concept(answer, key)
+            assert in_other_words(answer, key) == ()
+    for engine in ("vllm", "llama.cpp"):
+        answer = estimate(replace(scenario_of("served T5"), "inference.engine", engine))
+        assert answer.verdict.kind == "unknown"
+        assert all(concept(answer, key) for key in COMPONENTS)
 
 
 def test_encoders_cache_nothing_and_decoders_beside_them_what_was_read() -> None:
