@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
+from memgui.catalog import Catalog
 from memgui.document.document import Document
 from memgui.document.jobs import Jobs
 from memgui.document.questions import REST_MS, Question
@@ -37,10 +38,16 @@ class Measurements(QObject):
     changed = Signal()
 
     def __init__(
-        self, document: Document, jobs: Jobs, rest_ms: int = REST_MS, parent: QObject | None = None
+        self,
+        document: Document,
+        jobs: Jobs,
+        catalog: Catalog,
+        rest_ms: int = REST_MS,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._document = document
+        self._catalog = catalog
         self._plain: object = None
         self._all: tuple[Measurement, ...] = ()
         self.explained = Question("explained", self._explain, document, jobs, rest_ms, self)
@@ -92,4 +99,4 @@ class Measurements(QObject):
         estimate = ask(scenario).estimate
         if estimate is None:
             return ()
-        return tuple(explain(run, estimate, ask) for run in self._all)
+        return tuple(explain(run, estimate, ask, self._catalog.devices) for run in self._all)

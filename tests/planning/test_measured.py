@@ -503,11 +503,6 @@ def test_a_set_up_that_gives_the_figure_is_found(path: str, value: str) -> None:
     ran = estimate(replace(FIRST, path, value))
     found = explain(typed(f"{ran.allocated_bytes}", Counter.ALLOCATED), ESTIMATE)
     exact = [one for one in found if one.remains == 0]
-    if (
-        path == "training.method"
-    ):  # a person knows whether it was LoRA: not one of the switches that are tried
-        assert exact == []
-        return
     assert any([(step.path, step.new) for step in one.changes] == [(path, value)] for one in exact)
 
 
@@ -517,7 +512,8 @@ def test_shorter_sequences_are_found_to_the_token() -> None:
     shorter = next(one for one in found if one.changes and one.changes[0].path == "training.sequence_length")
     there = apply(FIRST, shorter.changes)
     assert abs(estimate(there).allocated_bytes - ran.allocated_bytes) == shorter.remains
-    assert abs(there.training.sequence_length - 1234) <= 1
+    assert shorter.remains == 0  # 1,231 to 1,234 tokens take the same
+    assert 1231 <= there.training.sequence_length <= 1234
 
 
 def test_every_explanation_brings_the_figures_nearer() -> None:

@@ -220,7 +220,7 @@ def test_what_another_program_calls_vram_used_is_not_llama_cpps() -> None:
             "2024/06/01 11:27:07.177, [N/A], [N/A]\n",
             (
                 Figure(39000 * MIB, MIB, Counter.PROCESS, (), "all processes"),
-                Figure(40960 * MIB, MIB, Counter.CAPACITY),
+                Figure(40960 * MIB, MIB, Counter.CAPACITY, (), "whole device"),
             ),
         ),
         (
@@ -234,7 +234,7 @@ def test_what_another_program_calls_vram_used_is_not_llama_cpps() -> None:
             "$ nvidia-smi --query-gpu=memory.used,memory.total --format=csv,noheader,nounits\n21395, 24564\n",
             (
                 Figure(21395 * MIB, MIB, Counter.PROCESS, (), "all processes"),
-                Figure(24564 * MIB, MIB, Counter.CAPACITY),
+                Figure(24564 * MIB, MIB, Counter.CAPACITY, (), "whole device"),
             ),
         ),
         (

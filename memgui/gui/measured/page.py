@@ -132,7 +132,7 @@ class MeasuredPage(QWidget):
         self._estimate: Estimate | None = None
         self._shown: tuple[object, ...] = ()
         self.runs: list[_Run] = []
-        self.measurements = Measurements(context.document, context.jobs, parent=self)
+        self.measurements = Measurements(context.document, context.jobs, context.catalog, parent=self)
         self.setAcceptDrops(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._lay_out()

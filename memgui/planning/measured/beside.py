@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from memgui.estimator.result import Estimate, Node
-from memgui.planning.measured.records import HOST, Counter, Figure, Measurement
+from memgui.planning.measured.records import HOST, WHOLE_DEVICE, Counter, Figure, Measurement
 from memgui.spec import QT_TRANSLATE_NOOP
 
 
@@ -124,6 +124,8 @@ def _expected(figure: Figure, estimate: Estimate) -> tuple[int, int, int] | None
     if figure.counter not in _COUNTED or figure.extra:
         return None
     expected = expected_of(figure.counter, estimate)
+    if figure.counter is Counter.CAPACITY:
+        return expected, *capacities(figure, expected)
     if figure.counter is Counter.PROCESS:
         shift = expected - estimate.peak_bytes
         return expected, estimate.low_bytes + shift, estimate.high_bytes + shift
@@ -132,6 +134,18 @@ def _expected(figure: Figure, estimate: Estimate) -> tuple[int, int, int] | None
         low, high = estimate.low_bytes - context, estimate.high_bytes - context
         return expected, min(low, expected), max(high, expected)
     return expected, expected, expected
+
+
+def capacities(figure: Figure, memory_bytes: int) -> tuple[int, int]:
+    """Between what a device with ``memory_bytes`` is said to have: drivers keep more or less of it.
+
+    nvidia-smi counts what the driver and ECC keep as well, up to a thirtieth of the whole (a T4 has
+    15,360 MiB there and 14.56 GiB for a process).
+    """
+    little = memory_bytes // 200
+    return memory_bytes - little, memory_bytes + (
+        memory_bytes // 28 if figure.part == WHOLE_DEVICE else little
+    )
 
 
 _COUNTED = (Counter.REQUESTED, Counter.ALLOCATED, Counter.RESERVED, Counter.PROCESS, Counter.CAPACITY)

@@ -6,40 +6,43 @@ by how much.  Other set-ups are put to the estimator, not guessed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import chain
 
+from memgui.catalog import DeviceEntry
 from memgui.estimator.result import Estimate
 from memgui.planning.ask import Asker
-from memgui.planning.changes import apply, change
-from memgui.planning.ladder import length_path
 from memgui.planning.measured.beside import Beside, beside, expected_of
+from memgui.planning.measured.gpus import other_device
 from memgui.planning.measured.parts import part_reasons
 from memgui.planning.measured.records import COUNTERS, Counter, Figure, Measurement
-from memgui.planning.measured.saying import NEAR, Explanation, change_words, near, sentence
-from memgui.planning.solve import solve
+from memgui.planning.measured.saying import NEAR, Explanation, near, sentence
+from memgui.planning.measured.setups import other_length, other_set_ups
 from memgui.planning.tensors import tensors
-from memgui.planning.ways.means import Means, Proposal
-from memgui.planning.ways.rules import choices, no_dropout
-from memgui.spec import QT_TRANSLATE_NOOP, get
-from memgui.spec.fields import BY_PATH
+from memgui.spec import QT_TRANSLATE_NOOP
 
-MOST_SET_UPS = 3
 SEGMENT = 2 * 2**20
 """PyTorch asks the driver for whole steps of this size (bytes); messages print what was asked for."""
 
 
 def explain(
-    measurement: Measurement, estimate: Estimate, ask: Asker | None = None
+    measurement: Measurement,
+    estimate: Estimate,
+    ask: Asker | None = None,
+    devices: Sequence[DeviceEntry] = (),
 ) -> tuple[Explanation, ...]:
-    """What the log itself shows, then what could explain the gap, the best first."""
+    """What the log itself shows, then what could explain the gap, the best first.
+
+    ``devices`` are those that the run may have been on.
+    """
     ask = Asker() if ask is None else ask
     rows = beside(measurement, estimate)
     whole = [row for row in rows if not row.figure.components and row.figure.counter in _EXPLAINED]
     shown = [
         *_failed_request(measurement, estimate),
         *_other_processes(measurement),
+        *other_device(rows, estimate, devices),
         *_outside_pytorch(whole),
         *_fragmentation(whole),
     ]
@@ -50,12 +53,13 @@ def explain(
         _other_counter(off, estimate),
         _other_unit(off),
         _first_step(off, estimate),
-        _other_set_ups(off, estimate, ask),
-        _shorter(off, estimate, ask),
+        other_set_ups(off, estimate, ask),
     )
     better = [one for one in reasons if one.remains is None or one.remains * 2 <= abs(off.gap)]
-    better.sort(key=lambda one: one.remains or 0)
-    return (*shown, *better, *_beyond_the_range(off), *part_reasons(measurement, estimate, ask))
+    better.sort(key=lambda one: max((one.remains or 0) - off.tolerance, 0))
+    better += other_length(off, estimate, ask)
+    better += _beyond_the_range(off)
+    return (*shown, *(better or _nothing(off, estimate)), *part_reasons(measurement, estimate, ask))
 
 
 _EXPLAINED = (Counter.ALLOCATED, Counter.REQUESTED, Counter.RESERVED, Counter.PROCESS)
@@ -222,64 +226,6 @@ def _first_step(row: Beside, estimate: Estimate) -> Iterator[Explanation]:
         )
 
 
-def _other_set_ups(row: Beside, estimate: Estimate, ask: Asker) -> Iterator[Explanation]:
-    """Single switches and choices with which the estimate comes nearest."""
-    scenario = estimate.scenario
-    means = Means(ask)
-    found: list[tuple[int, Proposal, int]] = []
-    for proposal in chain(choices(scenario, means), no_dropout(scenario, means)):
-        other = ask(apply(scenario, proposal.changes)).estimate
-        if other is not None:
-            expected = expected_of(row.figure.counter, other)
-            if near(expected, row):
-                found.append((abs(row.figure.bytes - expected), proposal, expected))
-    found.sort(key=lambda one: one[0])
-    for remains, proposal, expected in found[:MOST_SET_UPS]:
-        yield Explanation(
-            sentence(
-                QT_TRANSLATE_NOOP(
-                    "measured", "Perhaps the run had “{field}: {value}”: then {expected} is expected."
-                ),
-                change_words(proposal.changes[0]),
-                expected=expected,
-            ),
-            remains,
-            proposal.changes,
-        )
-
-
-def _shorter(row: Beside, estimate: Estimate, ask: Asker) -> Iterator[Explanation]:
-    """The length at which the estimate gives the measured figure, where that is less."""
-    if row.gap >= 0:
-        return
-    path, counter = length_path(estimate.scenario), row.figure.counter
-    if not BY_PATH[path].applies(estimate.scenario):
-        return
-    most = row.figure.bytes + row.tolerance
-    solution = solve(estimate.scenario, path, ask, lambda one: expected_of(counter, one) <= most)
-    if (
-        solution.largest is None
-        or solution.estimate is None
-        or solution.largest >= get(estimate.scenario, path)
-    ):
-        return
-    expected = expected_of(counter, solution.estimate)
-    if near(expected, row):
-        yield Explanation(
-            sentence(
-                QT_TRANSLATE_NOOP(
-                    "measured",
-                    "Perhaps the sequences were shorter than stated: with {tokens_count} tokens {expected} "
-                    "is expected.",
-                ),
-                expected=expected,
-                tokens_count=solution.largest,
-            ),
-            abs(row.figure.bytes - expected),
-            (change(estimate.scenario, path, solution.largest),),
-        )
-
-
 def _beyond_the_range(row: Beside) -> Iterator[Explanation]:
     over = row.figure.bytes - row.high
     if row.figure.counter is Counter.PROCESS and over > 0:
@@ -293,3 +239,45 @@ def _beyond_the_range(row: Beside) -> Iterator[Explanation]:
                 size=over,
             )
         )
+
+
+def _nothing(row: Beside, estimate: Estimate) -> Iterator[Explanation]:
+    """A gap that is not worth a reason, or that has none here: then what a person could look at."""
+    if near(row.expected, row):
+        yield Explanation(
+            sentence(
+                QT_TRANSLATE_NOOP(
+                    "measured",
+                    "The difference is under a hundredth: kernels and versions of libraries make as much.",
+                )
+            )
+        )
+        return
+    template = _LOOK_AT[estimate.scenario.task == "training", row.gap > 0]
+    yield Explanation(sentence(template, size=abs(row.gap)))
+
+
+_LOOK_AT = {
+    (True, True): QT_TRANSLATE_NOOP(
+        "measured",
+        "Nothing that was tried accounts for {size} more. Worth a look: the model itself, batch and length "
+        "together, how many GPUs share it, and what else the script keeps on the GPU (a second model, "
+        "outputs of earlier steps, evaluation).",
+    ),
+    (True, False): QT_TRANSLATE_NOOP(
+        "measured",
+        "Nothing that was tried accounts for {size} less. Worth a look: the model itself, whether this is "
+        "the peak of the fullest GPU, batch and length together, frozen layers, how many GPUs share it.",
+    ),
+    (False, True): QT_TRANSLATE_NOOP(
+        "measured",
+        "Nothing that was tried accounts for {size} more. Worth a look: the model and its format, batch and "
+        "context together, a draft model or adapters, and what else runs on the GPU.",
+    ),
+    (False, False): QT_TRANSLATE_NOOP(
+        "measured",
+        "Nothing that was tried accounts for {size} less. Worth a look: the model and its format, whether "
+        "this is the peak of the fullest GPU, batch and context together, layers on the host, how many GPUs "
+        "share it.",
+    ),
+}

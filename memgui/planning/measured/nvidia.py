@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from memgui.planning.measured.records import Counter, Figure, Measurement
+from memgui.planning.measured.records import WHOLE_DEVICE, Counter, Figure, Measurement
 
 MIB: Final = 2**20
 
@@ -33,7 +33,9 @@ def _drawn(lines: list[str]) -> Iterator[Measurement]:
             figures.append(
                 Figure(int(device[1]) * MIB, MIB, Counter.PROCESS, part="all processes", device=name)
             )
-            figures.append(Figure(int(device[2]) * MIB, MIB, Counter.CAPACITY, device=name))
+            figures.append(
+                Figure(int(device[2]) * MIB, MIB, Counter.CAPACITY, part=WHOLE_DEVICE, device=name)
+            )
             continue
         process = _SMI_PROCESS.search(line)
         if process is not None:
@@ -109,6 +111,6 @@ def _most_used(largest: dict[str, tuple[int, str, int]]) -> Iterator[Measurement
         if used:
             figures.append(Figure(used * MIB, MIB, Counter.PROCESS, part=part, device=device))
         if total:
-            figures.append(Figure(total * MIB, MIB, Counter.CAPACITY, device=device))
+            figures.append(Figure(total * MIB, MIB, Counter.CAPACITY, part=WHOLE_DEVICE, device=device))
     if figures:
         yield Measurement("nvidia_smi", tuple(figures))

@@ -7,11 +7,12 @@ from itertools import chain
 
 from memgui.estimator.result import Estimate
 from memgui.planning.ask import Asker
-from memgui.planning.changes import Change, apply, change
+from memgui.planning.changes import apply, change
 from memgui.planning.ladder import length_path
 from memgui.planning.measured.beside import Beside, beside
 from memgui.planning.measured.records import Measurement
 from memgui.planning.measured.saying import Explanation, change_words, near, sentence
+from memgui.planning.measured.setups import Changes, other_shares
 from memgui.planning.solve import solve
 from memgui.planning.ways.means import Means
 from memgui.planning.ways.rules import choices
@@ -21,11 +22,7 @@ from memgui.spec.fields import BY_PATH
 MOST_OF_A_PART = 2
 """More set-ups than this are not named for one part."""
 POOL = "kv_pool_bytes"
-_SHARES = ("inference.gpu_memory_utilization", "inference.mem_fraction_static")
-_USUAL_SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.88, 0.9, 0.92, 0.95, 0.97, 0.98)
 _BATCHES = ("inference.n_ubatch", "inference.max_num_batched_tokens", "inference.max_num_seqs")
-
-Changes = tuple[Change, ...]
 
 
 def part_reasons(measurement: Measurement, estimate: Estimate, ask: Asker) -> Iterator[Explanation]:
@@ -50,11 +47,25 @@ def part_reasons(measurement: Measurement, estimate: Estimate, ask: Asker) -> It
                 if _explains(now[row.figure.part], row)
             ]
     found.sort(key=lambda one: one[0])
+    unexplained: list[str] = []
     for row in off:
         of_it = [one for one in found if one[1] is row][:MOST_OF_A_PART]
         yield from (_perhaps(estimate.scenario, changes, at, remains) for remains, _, at, changes in of_it)
         if not of_it and row.figure.extra == POOL:
             yield Explanation(_POOL_IS_THE_REST)
+        elif not of_it and abs(row.gap) * 50 > estimate.peak_bytes:
+            unexplained.append(f"“{row.figure.part}”")
+    if unexplained:
+        yield Explanation(
+            sentence(
+                QT_TRANSLATE_NOOP(
+                    "measured",
+                    "Nothing that was tried accounts for {parts}. Worth a look: the model and its format, "
+                    "how many GPUs share it, and what the program loads beside it.",
+                ),
+                {"parts": ", ".join(unexplained)},
+            )
+        )
 
 
 def _explains(now: Beside, row: Beside) -> bool:
@@ -104,7 +115,7 @@ def _candidates(
     return chain(
         (proposal.changes for proposal in choices(scenario, Means(ask))),
         _other_batches(scenario),
-        _other_shares(scenario) if any(row.figure.extra for row in off) else (),
+        other_shares(scenario) if any(row.figure.extra for row in off) else (),
         _other_lengths(measurement, off, scenario, ask),
     )
 
@@ -119,14 +130,6 @@ def _other_batches(scenario: Scenario) -> Iterator[Changes]:
                 other = present << power if power > 0 else present >> -power
                 if other and (field.maximum is None or other <= field.maximum):
                     yield (change(scenario, path, other),)
-
-
-def _other_shares(scenario: Scenario) -> Iterator[Changes]:
-    for path in _SHARES:
-        if BY_PATH[path].applies(scenario):
-            for share in _USUAL_SHARES:
-                if share != get(scenario, path):
-                    yield (change(scenario, path, share),)
 
 
 def _other_lengths(

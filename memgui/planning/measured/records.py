@@ -37,8 +37,12 @@ COUNTERS: Mapping[Counter, str] = {
 }
 """Label of each counter."""
 
+WHOLE_DEVICE = "whole device"
+"""The part of a device's size as nvidia-smi says it: no process gets all of that."""
+
 PARTS: Mapping[str, str] = {
     "allowed": QT_TRANSLATE_NOOP("measured", "Its share of the device"),
+    WHOLE_DEVICE: QT_TRANSLATE_NOOP("measured", "Device (nvidia-smi)"),
     "all processes": QT_TRANSLATE_NOOP("measured", "All processes (nvidia-smi)"),
 }
 """Label of a figure of the whole that its counter alone would not tell from another."""

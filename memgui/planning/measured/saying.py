@@ -48,5 +48,7 @@ def _value(one: Change) -> str | tuple[str, str]:
     if isinstance(one.new, bool):
         on, off = QT_TRANSLATE_NOOP("fields", "on"), QT_TRANSLATE_NOOP("fields", "off")
         return ("fields", on if one.new else off)
+    if isinstance(one.new, float):
+        return f"{one.new:g}"
     choice = BY_PATH[one.path].choice(one.new)
     return str(one.new) if choice is None else ("fields", choice.label)

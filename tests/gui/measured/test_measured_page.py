@@ -122,6 +122,14 @@ def test_an_explanation_is_applied_in_one_step(page: MeasuredPage, real: House, 
     assert real.document.undo_stack.count() == steps + 1
 
 
+def test_the_gpu_of_a_message_is_opened_by_one_press(page: MeasuredPage, real: House, qtbot: QtBot) -> None:
+    page.read(OOM.replace("79.19", "47.53").replace("78.16", "46.16").replace("76.02", "45.02"))
+    assert "such as RTX A6000" in explained(page, qtbot)
+    (button,) = [one for one in page.runs[0].findChildren(Button) if one.text() == "Apply"]
+    button.click()
+    assert real.document.scenario.device.name == "RTX A6000"
+
+
 def test_each_run_is_an_undo_step_and_kept_with_the_preset(page: MeasuredPage, real: House) -> None:
     type_in(page, "61.4 GB", Counter.ALLOCATED)
     type_in(page, "70 GiB", Counter.PROCESS)
