@@ -1,13 +1,23 @@
-"""The largest value of a field that fits, exact: galloping, then bisection, on the estimator itself."""
+"""The largest value of a field that fits, found on the estimator itself, with the next as proof.
+
+The need does not grow with every step.  Kernels copy masks whose rows are no multiple of 8, recurrences
+fill up chunks, the allocator rounds blocks up, and beyond a window another kernel may run: a value
+may need gigabytes more than a larger one.  What all of this leaves is that **a value needs no less than
+itself with its last binary digits cleared**: multiples of a power of two need least among their
+neighbours, and grow from one to the next.  So binary digits are settled from the first to the last, each on
+the value that has only zeros behind it: where the assumption holds, nothing above what is found fits,
+whatever lies between.  Where it does not hold (a window that is no multiple, a cache that packs every so
+many tokens) the answer still fits and the next value does not, and what fits again is looked for at
+powers of two above and at the model's windows.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from memgui.estimator.result import Estimate
-from memgui.planning.ask import Answer, Asker, Within, fits
+from memgui.planning.ask import Answer, Asker, Within, fits, surely_fits
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, Scenario, ScenarioError, get, replace
 from memgui.spec.fields import BY_PATH, Field, Kind
 
@@ -19,6 +29,9 @@ NEAR = 128
 
 BEYOND = 11
 """How many doublings past the first value that does not fit are tried, for one that fits again."""
+
+FIRST = {Kind.COUNT: 4, Kind.TOKENS: 12, Kind.BYTES: 30}
+"""The power of two that a search begins with: where answers usually lie; the answer hangs not on it."""
 
 
 class Bound(StrEnum):
@@ -85,10 +98,9 @@ def solve(
 ) -> Solution:
     """The largest whole number at ``path`` with which ``scenario`` fits; all else stays as it is.
 
-    What fits is for ``within`` to say; ``beyond`` is how far it is looked for after a dip (doublings).
-    Exact where the need grows with the field.  Where
-    it dips on the way (allocator blocks, kernels that pad), the answer still fits, the next allowed
-    value does not, and no dip within a thousand steps is missed that holds at a doubling.
+    What fits is for ``within`` to say; ``beyond`` is how far (doublings) what fits again is looked for.
+    No larger value fits where a value needs no less than itself with its last binary digits cleared (see
+    the head of this module).  The present value at ``path`` decides nothing.
 
     Raises:
         KeyError: there is no such field.
@@ -121,8 +133,14 @@ def _refusal(code: str, path: str, text: str, allowed: Message | None = None) ->
     return ScenarioError(Issue("error", code, (path,), Message(text, {"path": path}), allowed))
 
 
+def _turns(scenario: Scenario) -> tuple[int, ...]:
+    """Lengths from which a model may run other kernels: its windows, and half of them around a token."""
+    windows = (scenario.model.sliding_window, scenario.model.attention_chunk_size)
+    return tuple(length for one in windows if one for length in (one // 2, one))
+
+
 class _Search:
-    """One search: ``low`` always fits, what lies at ``high`` does not or is not allowed."""
+    """One search, upwards from the least value: ``low`` always fits."""
 
     def __init__(self, scenario: Scenario, field: Field, ask: Asker, within: Within, beyond: int) -> None:
         self.within = within
@@ -133,8 +151,11 @@ class _Search:
         self.before = ask.calls
         self.least = int(field.minimum if field.minimum is not None else 0)
         self.most = int(field.maximum if field.maximum is not None else 2**62)
+        self.first = FIRST[field.kind]
+        self.turns = _turns(scenario) if field.kind is Kind.TOKENS else ()
         self.asked: dict[int, Answer] = {}
-        self.wary = True
+        self.lacking: set[int] = set()
+        self.foretold = within in (fits, surely_fits)  # what lacks memory for sure needs no estimate
 
     def at(self, value: int) -> Answer:
         answer = self.asked.get(value)
@@ -143,73 +164,55 @@ class _Search:
         return answer
 
     def fits(self, value: int) -> bool:
-        if self.wary and value not in self.asked:
-            # what fails whatever the value is needs no estimate
-            self.wary = self.ask.lacks(replace(self.scenario, self.path, value)) is not None
-            if self.wary:
+        if value > self.most or value in self.lacking:
+            return False
+        if self.foretold and value not in self.asked:
+            scenario = replace(self.scenario, self.path, value)
+            if self.ask.lacks(scenario) is not None:
+                self.lacking.add(value)
                 return False
+            self.asked[value] = self.ask(scenario)
         found = self.at(value).estimate
         return found is not None and self.within(found)
 
     def solution(self) -> Solution:
-        start = self.start()
-        if isinstance(start, Solution):
-            return start
-        (low, high), stride = start, 1
+        least: int | None = self.least
+        if self.at(self.least).issue is not None:
+            least = self.allowed_above(self.least)
+        if least is None:
+            return self.found(Bound.SCENARIO, None, issue=self.at(self.least).issue)
+        low: int | None = least if self.fits(least) else self.further(least)
+        if low is None:
+            return self.found(Bound.MEMORY, None, least)
+        unit = 1
         while True:
-            if high is None:
-                low, high = self.bracket(low, stride)
-            if high is None:
+            low = self.climb(low, unit)
+            if low == self.most:
                 return self.found(Bound.FIELD, low)
-            low = self.bisect(low, high, stride)
             following = self.allowed_above(low)
             if following is None:
                 return self.found(Bound.SCENARIO, low, issue=self.at(low + 1).issue)
-            again = self.fitting_from(following)
+            if self.fits(following):  # an uneven row of allowed values goes on in its latest step
+                low, unit = following, following - low
+                continue
+            again = self.further(following)
             if again is None:
                 return self.found(Bound.MEMORY, low, following)
-            # an uneven row of allowed values goes on in its latest step, a dip in steps of one
-            stride = following - low if again == following else 1
-            low, high = again, None
+            low, unit = again, 1
 
-    def start(self) -> tuple[int, int | None] | Solution:
-        """A value that fits, and a larger one that does not where that is known.
+    def climb(self, low: int, unit: int) -> int:
+        """The last value that fits on the way up from ``low`` in multiples of ever smaller powers of two."""
 
-        Looked for down from the present value: half of it, half of that, … the least.
-        """
-        present: Any = get(self.scenario, self.path)
-        known = present is not None and self.least <= present <= self.most
-        if known and self.fits(present):
-            return int(present), None
-        least = self.least if self.at(self.least).issue is None else self.allowed_above(self.least)
-        if least is None:
-            return self.found(Bound.SCENARIO, None, issue=self.at(self.least).issue)
-        if not self.fits(least):
-            return self.found(Bound.MEMORY, None, least)
-        high = int(present) if known else None
-        low = least if high is None else max(high // 2, least)
-        while high is not None and low > least and not self.fits(low):
-            low, high = max(low // 2, least), low
-        return low, high
+        def above(power: int) -> int:
+            return ((low // unit >> power) + 1 << power) * unit
 
-    def bracket(self, low: int, stride: int) -> tuple[int, int | None]:
-        """Doubling steps up from ``low``: the last value that fits and the first that does not."""
-        step = stride
-        while low < self.most:
-            high = min(low + step, self.most)
-            if not self.fits(high):
-                return low, high
-            low, step = high, step * 2
-        return low, None
-
-    def bisect(self, low: int, high: int, stride: int) -> int:
-        """The last of ``low``, ``low + stride``, … below ``high`` that fits."""
-        while high - low > stride:
-            middle = low + max((high - low) // stride // 2, 1) * stride
-            if self.fits(middle):
-                low = middle
-            else:
-                high = middle
+        power = self.first
+        while self.fits(above(power)):
+            low = above(power)
+            power += 1
+        for smaller in reversed(range(power)):
+            if self.fits(above(smaller)):
+                low = above(smaller)
         return low
 
     def allowed_above(self, value: int) -> int | None:
@@ -222,16 +225,17 @@ class _Search:
                 return near
         return None
 
-    def fitting_from(self, value: int) -> int | None:
-        """``value`` or one a power of two above it, where that fits; ``None`` where none does."""
-        if self.fits(value):
-            return value
-        for power in range(self.beyond):
-            further = value + (1 << power)
-            if further > self.most:
-                break
-            if self.fits(further):
-                return further
+    def further(self, value: int) -> int | None:
+        """A value above ``value``, which does not fit, with which it fits again; ``None`` if none is found.
+
+        Looked for a power of two above, where the model turns to other kernels, and at the present value.
+        """
+        if not self.beyond:
+            return None
+        present: int | None = get(self.scenario, self.path)
+        for one in (*(value + (1 << power) for power in range(self.beyond)), *self.turns, present):
+            if one is not None and one > value and self.fits(one):
+                return one
         return None
 
     def found(

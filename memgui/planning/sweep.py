@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from memgui.estimator.result import COMPONENTS
 from memgui.planning.ask import Answer, Asker
@@ -19,6 +20,9 @@ from memgui.spec.fields import BY_PATH, Field, Kind
 from memgui.spec.values import check
 
 MOST_VALUES = 10_000
+
+ROUND = 64
+"""Values of whole numbers are multiples of this where they lie so far apart."""
 
 
 class Scale(StrEnum):
@@ -85,8 +89,10 @@ def spread(
 ) -> tuple[int | float, ...]:
     """At most ``count`` values from ``low`` to ``high``, both included, without doubles.
 
-    A field of whole numbers gets the nearest whole numbers.  Raises :class:`ScenarioError` where
-    the range is empty or not allowed, or ``count`` is not 2 to 10,000.
+    A field of whole numbers gets the nearest multiples of a power of two that the spacing leaves room
+    for, :data:`ROUND` at most: kernels need less at them than just before and behind, so that a curve
+    through any numbers would jump up and down by chance.  Raises :class:`ScenarioError` where the range is
+    empty or not allowed, or ``count`` is not 2 to 10,000.
     """
     field = BY_PATH[path]
     for end in (low, high):
@@ -118,10 +124,19 @@ def spread(
         return tuple(low + (high - low) * step / steps for step in range(count))
     first, last = int(low), int(high)
     if scale is Scale.LINEAR:
-        return tuple(dict.fromkeys(first + (last - first) * step // steps for step in range(count)))
-    ratio = math.log(last / max(first, 1))
-    inner = (round(max(first, 1) * math.exp(ratio * step / steps)) for step in range(1, steps))
-    return tuple(dict.fromkeys((first, *inner, last)))
+        exact = [first + (last - first) * step / steps for step in range(count)]
+    else:
+        start = max(first, 1)
+        ratio = math.log(last / start)
+        exact = [start * math.exp(ratio * step / steps) for step in range(count)]
+    inner = [_rounded(value, value - before) for before, value in pairwise(exact[:-1])]
+    return (first, *dict.fromkeys(value for value in inner if first < value < last), last)
+
+
+def _rounded(value: float, spacing: float) -> int:
+    """The multiple of a power of two, no more than ``spacing`` and :data:`ROUND`, that is nearest."""
+    step = min(1 << max(int(spacing), 1).bit_length() - 1, ROUND)
+    return round(value / step) * step
 
 
 def points(

@@ -87,6 +87,22 @@ def test_values_grow_from_end_to_end(low: int, more: int, count: int, scale: Sca
     assert all(isinstance(value, int) for value in values)
 
 
+def test_a_curve_goes_by_values_that_kernels_like_and_meets_its_crossing() -> None:
+    """Beside multiples of 8 T5 copies a bias of gigabytes: points at any length would jump up and down."""
+    t5 = replace(FIRST, "model", CATALOG.model("google-t5/t5-base").model)
+    values = spread(LENGTH, 1024, 16384, 200, Scale.LOG)
+    assert len(values) > 180
+    assert all(value % 8 == 0 for value in values)
+    found = [one.peak_bytes for one in points(t5, LENGTH, values)]
+    assert found == sorted(found)
+    [crossing] = crossings(t5, LENGTH, [t5.device])
+    largest, limit = crossing.solution.largest, t5.device.memory_bytes
+    assert largest is not None
+    assert max(value for value, need in zip(values, found, strict=True) if need <= limit) <= largest
+    assert min(value for value, need in zip(values, found, strict=True) if need > limit) > largest
+    assert spread(LENGTH, 4097, 4101, 9) == (4097, 4098, 4099, 4100, 4101)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "count"), [(10, 10, 5), (20, 10, 5), (1, 10, 1), (0, 10, 5), (1, 10, 10**6)]
 )
