@@ -196,8 +196,8 @@ def _file_kind(path: Path) -> Kind:
                 "config.json, .safetensors or .gguf file can be.",
             ),
         )
-    if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
-        return _json_kind(lower, start)
+    if lower.endswith(".json") or start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        return _json_kind(lower, start)  # what is called JSON and is none, its reader names
     raise FileFault(
         name,
         QT_TRANSLATE_NOOP(

@@ -128,7 +128,16 @@ def decode(data: bytes, name: str, steps: Sequence[Step] = STEPS) -> Decoded:
         FileFault: it is no preset; the text says what is wrong, where, what is allowed.
     """
     require_limit(name, len(data), MAX_BYTES)
-    return _decode(parse_object(data, name, MAX_VALUES), name, steps)
+    envelope = parse_object(data, name, MAX_VALUES)
+    if envelope.get("format") == FORMAT_MANY:
+        raise FileFault(
+            name,
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{file} holds several presets: File, Import presets takes it; a file with one can be opened.",
+            ),
+        )
+    return _decode(envelope, name, steps)
 
 
 def decode_many(data: bytes, name: str, steps: Sequence[Step] = STEPS) -> tuple[Decoded | FileFault, ...]:

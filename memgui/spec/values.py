@@ -56,8 +56,12 @@ def read(path: str, text: str) -> Any:
         case Kind.RATIO:
             value = float(_number(field, text, _POWERS))
         case _:
+            from fractions import Fraction  # when something is typed, not at each start
+
             units = {Kind.TOKENS: _TOKENS, Kind.BYTES: _SIZES}.get(field.kind, _POWERS)
             number = _number(field, text, units)
+            if field.kind is Kind.BYTES and text[-1:].isalpha():
+                number = Fraction(round(number))  # 79.2 GiB is no whole number of bytes, and means one
             if number.denominator != 1:
                 raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "a whole number is needed"))
             value = int(number)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from memgui.files.bounded import FileFault, FileMissing
+from memgui.importers.hf_config import import_config
 from memgui.importers.model_folder import Kind, ModelSource, detect, gguf_models, read_weights, snapshot
 from tests.importers.files import (
     framed,
@@ -81,7 +82,6 @@ def test_weights_are_described_by_the_config_beside_them(tmp_path: Path) -> None
         ("model.safetensors", b"", "is empty"),
         ("model.gguf", b"", "is empty"),
         ("mine.memgui.json", b"", "is empty"),
-        ("a.json", b"[]", "is nothing that can be opened"),
         ("a.txt", b"hello", "is nothing that can be opened"),
         (
             "a.bin",
@@ -99,6 +99,32 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, name: str, content: bytes
     path = tmp_path / name
     path.write_bytes(content)
     assert told in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"[1, 2]", "holds [1, 2] at its top"),
+        (b"hello", "line 1, column 1"),
+        ('{"hidden_size": 1}'.encode("utf-16"), "UTF-8"),
+    ],
+)
+def test_what_is_called_json_and_is_none_is_told_by_its_reader(
+    tmp_path: Path, content: bytes, told: str
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    assert detect(path).kind is Kind.CONFIG
+    with pytest.raises(FileFault) as caught:
+        import_config(path)
+    assert told in str(caught.value)
+    assert "config.json" in str(caught.value)
+
+
+def test_a_huge_json_file_is_told_by_its_size(tmp_path: Path) -> None:
+    path = sparse(tmp_path / "config.json", b" ", 2**31)
+    with pytest.raises(FileFault, match="2,147,483,648 bytes"):
+        import_config(detect(path).path)
 
 
 def test_hostile_paths(tmp_path: Path) -> None:

@@ -315,6 +315,8 @@ def test_many_in_one_file() -> None:
     presets = [Preset(name="A", content=SCENARIO, app="0"), Preset(name="B", content=MODEL, app="0")]
     found = decode_many(encode_many(presets), NAME)
     assert [item.preset for item in found if not isinstance(item, FileFault)] == presets
+    with pytest.raises(FileFault, match="holds several presets: File, Import presets takes it"):
+        decode(encode_many(presets), NAME)
     (alone,) = decode_many(encode(presets[0]), NAME)
     assert not isinstance(alone, FileFault)
     assert alone.preset == presets[0]

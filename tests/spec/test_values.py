@@ -28,6 +28,8 @@ from memgui.spec.values import parse
         ("device.memory_bytes", "80GB", 80 * 10**9),
         ("device.memory_bytes", "0.5 TiB", 2**39),
         ("device.memory_bytes", "1,024.5 GiB", 2049 * 2**29),
+        ("device.memory_bytes", "79.2 GiB", 85_040_352_461),
+        ("device.memory_bytes", "23.6GB", 23_600_000_000),
         ("model.nominal_parameters", "1e9", 1_000_000_000),
         ("model.nominal_parameters", "6.7380e9", 6_738_000_000),
         ("model.nominal_parameters", "1.23456789012345E+14", 123_456_789_012_345),
