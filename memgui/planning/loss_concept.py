@@ -143,7 +143,7 @@ def _at_the_peak(estimate: Estimate, scores: int) -> list[Said]:
             "why", "At the moment of the peak the loss holds {each} bytes for each of them."
         )
     said = [Said(text, words={"each": per_parameter(size, scores)})]
-    if moment.phase == "loss":
+    if moment.phase == "loss" and estimate.scenario.training.method != "frozen":
         text = QT_TRANSLATE_NOOP("why", "Short in time, but just when the layers keep most for the way back.")
         said.append(Said(text))
     return said

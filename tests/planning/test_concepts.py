@@ -213,6 +213,12 @@ def test_a_fused_loss_names_the_tokens_it_has_at_once() -> None:
         assert at_once.counts["tokens"] < 4096
 
 
+def test_layers_that_keep_nothing_are_not_said_to_keep_most() -> None:
+    assert "layers keep most" in told("plain", "loss")
+    assert "layers keep nothing" in told("head only", "activations")
+    assert "layers keep most" not in told("head only", "loss")
+
+
 def test_what_checkpoints_keep_is_what_is_said() -> None:
     kept = ledger(scenario_of("every fourth")).saved_by_layer()["layers"]
     whole = ledger(scenario_of("plain")).saved_by_layer()["layers"]
