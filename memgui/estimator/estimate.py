@@ -233,7 +233,8 @@ class Assembly:
         self.persistent = run.persistent()
         training = scenario.training
         self.expandable = self.training and training.expandable_segments
-        self.recomputed = self.training and training.activation_checkpointing != "none"
+        whole = training.activation_checkpointing == "full" and training.checkpoint_every == 1
+        self.recomputed = self.training and whole
 
     def allocated(self, amount: Amount) -> int:
         """What ``torch.cuda.max_memory_allocated()`` would print."""

@@ -232,6 +232,17 @@ def test_checkpointing_never_saves_more(
     assert again.saved_total <= kept.saved_total
 
 
+@pytest.mark.parametrize("some", [{"activation_checkpointing": "selective"}, {"checkpoint_every": 2}])
+def test_computing_a_part_again_raises_no_total(some: dict[str, Any]) -> None:
+    """What is reserved beside is that of a run without: only where all is computed again there is more."""
+    base = {"micro_batch_size": 2, "sequence_length": 1024}
+    again = {**base, "activation_checkpointing": "full", **some}
+    assert (
+        estimate(training(LLAMA_3_1B, **again)).peak_bytes
+        <= estimate(training(LLAMA_3_1B, **base)).peak_bytes
+    )
+
+
 def test_adapters_take_less_than_all_weights() -> None:
     full, lora = (estimate(training(LLAMA_3_1B, method=method)) for method in ("full", "lora"))
     for key in ("gradients", "optimizer_states"):
