@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
-from memgui.planning.measured import Counter, Figure, Measurement, beside, parse, typed
+from memgui.planning.measured import Counter, Figure, Measurement, beside, from_plain, parse, to_plain, typed
 from memgui.spec import ScenarioError, replace
 
 FIRST = Catalog().first_scenario()
@@ -87,6 +90,14 @@ def test_a_process_that_is_not_listed_is_none_of_the_others() -> None:
     found = sizes(only(text))
     assert Counter.PROCESS not in found
     assert found[Counter.OTHERS] == round(4.45 * GIB) + round(4.14 * GIB)
+
+
+def test_a_message_cut_off_after_its_list_tells_of_no_others() -> None:
+    alone = ALONE[: ALONE.index(" Of the allocated")]
+    assert sizes(only(alone))[Counter.PROCESS] == round(79.28 * GIB)
+    assert Counter.OTHERS not in sizes(only(alone))
+    found = sizes(only(BESIDE[: BESIDE.index(" Of the allocated")]))
+    assert set(found) == {Counter.WANTED, Counter.CAPACITY}
 
 
 @pytest.mark.parametrize("said", ["0 bytes", "17179869184.00 GiB"])
@@ -281,3 +292,17 @@ def test_no_such_text_takes_long(piece: str, line: int) -> None:
     with contextlib.suppress(ScenarioError):
         parse(text)
     assert time.process_time() - start < 1
+
+
+CSV = "index, memory.used [MiB], memory.total [MiB]\n0, 75 MiB, 81559 MiB\n1, 9 MiB, [N/A]\n"
+LOGS = (ALONE, BESIDE, VLLM_063, VLLM_065, VLLM_066, OLDEST, WITH_CACHE, TOTAL, CSV)
+
+
+@given(st.lists(st.one_of(st.text(max_size=60), st.sampled_from(LOGS)), max_size=6), st.integers(0, 400))
+@settings(max_examples=60, deadline=None)
+def test_any_text_is_read_or_refused(pieces: list[str], cut: int) -> None:
+    try:
+        found = parse(" ".join(pieces)[cut:])
+    except ScenarioError:
+        return
+    assert from_plain(json.loads(json.dumps(to_plain(found)))) == found

@@ -44,6 +44,8 @@ class MeasuredRows(QWidget):
     def name(self, row: Beside) -> str:
         """The component or the counter, and what the log calls it."""
         figure = row.figure
+        if figure.part in PARTS:
+            return translate("measured", PARTS[figure.part])
         if figure.components:
             names = [component_name(key) for key in figure.components]
             shown = ", ".join(names)
@@ -51,7 +53,7 @@ class MeasuredRows(QWidget):
                 return shown
             # Of several the log's own word is the shorter one, and what is cut where there is no room.
             return f"{shown} ({figure.part})" if len(names) == 1 else f"{figure.part} ({shown})"
-        return translate("measured", PARTS.get(figure.part) or COUNTERS[figure.counter])
+        return translate("measured", COUNTERS[figure.counter])
 
     def gap(self, row: Beside) -> str:
         """Measured less estimated, signed, and in per cent of the estimate."""

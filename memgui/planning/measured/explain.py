@@ -24,6 +24,8 @@ from memgui.spec import QT_TRANSLATE_NOOP
 
 SEGMENT = 2 * 2**20
 """PyTorch asks the driver for whole steps of this size (bytes); messages print what was asked for."""
+SHARED = 20 * 2**20
+"""A request up to this (bytes) is for a segment that small tensors share: it tells of none of them."""
 
 
 def explain(
@@ -92,6 +94,8 @@ def _failed_request(measurement: Measurement, estimate: Estimate) -> Iterator[Ex
                 expected=estimate.allocated_bytes,
             )
         )
+    if wanted.bytes <= SHARED:
+        return
     slack = wanted.step + (SEGMENT if wanted.bytes >= SEGMENT else 0)
     near = [entry for entry in tensors(estimate) if -wanted.step <= wanted.bytes - entry.bytes <= slack]
     if near:

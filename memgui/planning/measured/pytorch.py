@@ -131,7 +131,9 @@ def _processes(text: str, device: str, least: int) -> Iterator[Figure]:
     others = [
         size for number, unit in _OTHER.findall(text)[:64] if (size := size_of(number, unit)) is not None
     ]
-    if own is None and least:
+    if own is None and not least and len(others) != 1:
+        return  # one of them is this one, nobody knows which
+    if own is None:
         this = min((size for size in others if size.bytes + size.step >= least), default=None)
         if this is not None:
             others.remove(this)

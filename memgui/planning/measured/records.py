@@ -43,9 +43,10 @@ WHOLE_DEVICE = "whole device"
 PARTS: Mapping[str, str] = {
     "allowed": QT_TRANSLATE_NOOP("measured", "Its share of the device"),
     WHOLE_DEVICE: QT_TRANSLATE_NOOP("measured", "Device (nvidia-smi)"),
+    "peak in PyTorch": QT_TRANSLATE_NOOP("measured", "Peak in PyTorch"),
     "all processes": QT_TRANSLATE_NOOP("measured", "All processes (nvidia-smi)"),
 }
-"""Label of a figure of the whole that its counter alone would not tell from another."""
+"""Label of a figure that its counter or its components would name in too few words, or too many."""
 
 ENTERED = (Counter.ALLOCATED, Counter.RESERVED, Counter.PROCESS)
 """The counters that a person chooses from when typing a figure."""
