@@ -159,9 +159,12 @@ class Program(QObject):
         details = (*told, *(Message("{line}", {"line": line}) for line in report.splitlines()))
         lost = (*((recovery.held_back,) if recovery.held_back is not None else ()), *recovery.others)
         offer = QT_TRANSLATE_NOOP("messages", "Open what else was open") if lost else ""
-        document = self.document
-        action = (lambda: document.load(_state(lost[0]), lost[0].name)) if lost else None
+        action = (lambda: self._reopen(lost[0])) if lost else None
         library.told.emit(Notice(message, "warning", details, offer, action))
+
+    def _reopen(self, lost: Session) -> None:
+        self.document.load(_state(lost), lost.name)
+        self.context.library.remember_seen(lost.preset, lost.digest)
 
     def keep_crash(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> str:
         """Keep the report of what nobody caught, for the next start; the report."""

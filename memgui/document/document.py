@@ -9,14 +9,14 @@ Views keep no numbers of their own and never write to a scenario.
 from __future__ import annotations
 
 import logging
-import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from PySide6.QtCore import QCoreApplication, QElapsedTimer, QObject, QTimer, Signal
-from PySide6.QtGui import QUndoCommand, QUndoStack
+from PySide6.QtGui import QUndoStack
 
+from memgui.document.change import Change
 from memgui.document.result import Result
 from memgui.estimator.result import Estimate
 from memgui.estimator.targets import TARGETS, usual_targets
@@ -70,57 +70,12 @@ class State(msgspec.Struct, frozen=True):
         return scenario
 
 
-class _Change(QUndoCommand):
-    """One step from a state to another.  ``paths`` are the fields it touches, none for a load."""
+class _Kept(NamedTuple):
+    """What a preset or file holds, as this window last read or wrote it."""
 
-    def __init__(
-        self,
-        document: Document,
-        new: State,
-        text: str,
-        paths: tuple[str, ...],
-        gesture: int,
-        beside: Callable[[bool], None] | None = None,
-    ) -> None:
-        super().__init__(text)
-        self._beside = beside
-        # Weakly: a cycle through Qt's stack would be taken apart by the collector, in the wrong order.
-        self._document = weakref.ref(document)
-        self._old, self._new = document.state, new
-        self._paths, self._gesture = paths, gesture
-        self._done_once = False
-
-    def id(self) -> int:
-        return 1 if self._paths else -1
-
-    def mergeWith(self, other: QUndoCommand) -> bool:
-        if not isinstance(other, _Change) or other._gesture != self._gesture:
-            return False
-        if other._paths[0] != self._paths[0]:
-            return False
-        self._new = other._new
-        self.setObsolete(self._new == self._old)
-        return True
-
-    def saved_as(self, name: str, preset: str) -> None:
-        """What this step leads to was saved under that name; doing it again says so."""
-        self._new = msgspec.structs.replace(self._new, name=name, preset=preset)
-
-    def redo(self) -> None:
-        self._go(self._new, self._paths if self._done_once else None)
-        self._done_once = True
-        if self._beside is not None:
-            self._beside(True)
-
-    def undo(self) -> None:
-        self._go(self._old, self._paths)
-        if self._beside is not None:
-            self._beside(False)
-
-    def _go(self, state: State, look_at: tuple[str, ...] | None) -> None:
-        document = self._document()
-        if document is not None:
-            document._enter(state, look_at)
+    name: str
+    scenario: Scenario
+    measured: Mapping[str, Any]
 
 
 class Document(QObject):
@@ -149,6 +104,7 @@ class Document(QObject):
         self._defaults_of: Scenario | None = None
         self._changed_of: State | None = None
         self._changed: frozenset[str] = frozenset()
+        self._kept: dict[str, _Kept] = {}
         self._changed_parts: dict[str, tuple[Any, Any, tuple[str, ...]]] = {}
         self.undo_stack = QUndoStack(self)
         self.undo_stack.setUndoLimit(UNDO_LIMIT)
@@ -172,6 +128,13 @@ class Document(QObject):
     def scenario(self) -> Scenario:
         """The open scenario."""
         return self._state.scenario
+
+    @property
+    def is_modified(self) -> bool:
+        """Whether what is open differs from the preset or file that it came from, where that is known."""
+        state = self._state
+        kept = self._kept.get(state.preset or state.name)
+        return kept is not None and (kept.scenario, kept.measured) != (state.scenario, state.measured)
 
     @property
     def last_result(self) -> Result:
@@ -232,7 +195,8 @@ class Document(QObject):
             self.finish_gesture()
         self._touched = touched
         if scenario != self.scenario:
-            self._push(msgspec.structs.replace(self._state, scenario=scenario), text, paths)
+            state = msgspec.structs.replace(self._state, scenario=scenario)
+            self.undo_stack.push(Change(self, state, text, paths, self._gesture))
         if held:
             self._rest.invalidate()
         else:
@@ -281,8 +245,10 @@ class Document(QObject):
 
     def load(self, state: State, text: str) -> None:
         """Open something else as one undo step called ``text``; it counts as saved."""
-        self._finish_and_push(state, text)
-        self.undo_stack.setClean()
+        self._kept[state.preset or state.name] = _Kept(state.name, state.scenario, state.measured)
+        if state == self._state:
+            self.changed.emit()  # it may have counted as modified
+        self._finish_and_push(state, text, opens=True)
 
     def measure(self, measured: Mapping[str, Any], text: str) -> None:
         """Keep with the set-up what real runs used, as one undo step called ``text``."""
@@ -292,16 +258,21 @@ class Document(QObject):
         """The open scenario was saved under that name: not a change of the scenario."""
         self.finish_gesture()
         self._state = msgspec.structs.replace(self._state, name=name, preset=preset)
-        top = self.undo_stack.command(self.undo_stack.index() - 1)
-        if isinstance(top, _Change):
-            top.saved_as(name, preset)
-        self.undo_stack.setClean()
-        self.changed.emit()
+        self.keep(preset, name, self.scenario, self._state.measured)
 
-    def renamed(self, name: str) -> None:
-        """The open preset is called otherwise now."""
-        self._state = msgspec.structs.replace(self._state, name=name)
-        self.changed.emit()
+    def keep(self, preset: str, name: str, scenario: Scenario, measured: Mapping[str, Any]) -> None:
+        """A preset of that name holds this, as it was read or written now: what is open is told from it."""
+        self._kept[preset] = _Kept(name, scenario, measured)
+        self.renamed(preset, name)
+
+    def renamed(self, preset: str, name: str) -> None:
+        """A preset is called so now, wherever it is come back to."""
+        self.finish_gesture()
+        if preset in self._kept:
+            self._kept[preset] = self._kept[preset]._replace(name=name)
+        if self._state.preset == preset:
+            self._state = msgspec.structs.replace(self._state, name=name)
+            self.changed.emit()
 
     def finish_gesture(self) -> None:
         """The next edit starts another undo step.  May be called at any time and twice."""
@@ -315,21 +286,26 @@ class Document(QObject):
             self._recompute()
         return self._last
 
-    def _finish_and_push(self, state: State, text: str, beside: Callable[[bool], None] | None = None) -> None:
+    def _finish_and_push(
+        self,
+        state: State,
+        text: str,
+        beside: Callable[[bool], None] | None = None,
+        *,
+        opens: bool = False,
+    ) -> None:
         self.finish_gesture()
         if state != self._state:
-            self._push(state, text, (), beside)
+            self.undo_stack.push(Change(self, state, text, (), self._gesture, beside, opens=opens))
         self.finish_gesture()
 
-    def _push(
-        self, state: State, text: str, paths: tuple[str, ...], beside: Callable[[bool], None] | None = None
-    ) -> None:
-        self.undo_stack.push(_Change(self, state, text, paths, self._gesture, beside))
-
-    def _enter(self, state: State, look_at: tuple[str, ...] | None) -> None:
+    def enter(self, state: State, look_at: tuple[str, ...] | None) -> None:
         """Make ``state`` the open one; ``look_at`` is ``None`` where the person is there already."""
         if look_at is not None:
             self.finish_gesture()
+        kept = self._kept.get(state.preset)
+        if kept is not None and state.preset:  # it may be called otherwise by now
+            state = msgspec.structs.replace(state, name=kept.name)
         self._state = state
         self._turn.start()
         self.changed.emit()

@@ -41,7 +41,7 @@ class Library(Opening):
         super().__init__(document, catalog, settings, jobs, parent)
         self._presets = presets
         self._seen: dict[str, Entry] = {}
-        self._listed: dict[str, str] | None = None
+        self._listed: dict[str, tuple[str, str]] | None = None
         self._warned_of = ""
 
     def start(self) -> tuple[Message, ...]:
@@ -52,17 +52,18 @@ class Library(Opening):
 
     def presets(self) -> tuple[Entry, ...]:
         """The person's presets and everyone's, by name."""
-        return self._presets.entries()
+        found = self._presets.entries()
+        self._listed = _said_of(found)
+        return found
 
     def look_again(self) -> None:
         """Notice what other windows and programs did to the presets while this window was not looked at.
 
         The list is another one then, and of the open preset it is told once, with a way to what is there now.
         """
-        found = {entry.key: entry for entry in self._presets.entries()}
-        listed = {key: f"{entry.name}\n{entry.digest}" for key, entry in found.items()}
-        before, self._listed = self._listed, listed
-        if before is not None and before != listed:
+        before = self._listed
+        found = {entry.key: entry for entry in self.presets()}
+        if before is not None and before != self._listed:
             self.changed.emit()
         old = self._seen.get(self._document.state.preset)
         if old is None:
@@ -130,10 +131,18 @@ class Library(Opening):
         return entry.digest if entry is not None else ""
 
     def remember_seen(self, key: str, digest: str) -> None:
-        """Take from an earlier run what :meth:`seen` said, so that a change since then is noticed."""
+        """Take from an earlier run what :meth:`seen` said, so that a change since then is noticed.
+
+        What that run left open is told from what the preset holds, too.
+        """
         entry = self._presets.find(key) if key and digest else None
-        if entry is not None:
-            self._seen[key] = msgspec.structs.replace(entry, digest=digest)
+        if entry is None:
+            return
+        self._seen[key] = msgspec.structs.replace(entry, digest=digest)
+        with suppress(FileFault):
+            preset = self._presets.load(entry).preset
+            if isinstance(preset.content, Scenario):
+                self._document.keep(key, one_line(preset.name), preset.content, preset.measured)
 
     def save_as(self, name: str, *, model_only: bool = False, notes: str = "") -> bool:
         """Keep the open scenario (or its model alone) under a new name; whether it was kept."""
@@ -186,6 +195,9 @@ class Library(Opening):
         self._seen[entry.key] = entry
         if content == self._document.scenario:
             self._document.saved_as(one_line(entry.name), entry.key)
+        elif isinstance(content, Scenario):
+            measured = self._document.state.measured
+            self._document.keep(entry.key, one_line(entry.name), content, measured)
         self.changed.emit()
         self._tell(Message(QT_TRANSLATE_NOOP("messages", "“{name}” is saved."), {"name": entry.name}))
 
@@ -198,8 +210,7 @@ class Library(Opening):
             return False
         if self.seen(entry.key) == entry.digest:  # else what another program wrote is still to be noticed
             self._seen[entry.key] = renamed
-        if self._document.state.preset == entry.key:
-            self._document.renamed(one_line(renamed.name))
+        self._document.renamed(entry.key, one_line(renamed.name))
         self.changed.emit()
         return True
 
@@ -277,3 +288,8 @@ class Library(Opening):
     def is_own(self, entry: Entry) -> bool:
         """Whether a preset is the person's and not everyone's."""
         return entry.layer is Layer.USER
+
+
+def _said_of(found: Sequence[Entry]) -> dict[str, tuple[str, str]]:
+    """What a list says of each preset, by key."""
+    return {entry.key: (entry.name, entry.digest) for entry in found}

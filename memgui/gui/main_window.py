@@ -70,7 +70,6 @@ class MainWindow(QMainWindow):
         self._next_frame: QTimer | None = None
         self._lay_out()
         document.result.connect(self.set_result)
-        document.undo_stack.cleanChanged.connect(self._title)
         document.changed.connect(self._title)
         if document.last_result.generation:
             self.set_result(document.last_result)
@@ -114,7 +113,7 @@ class MainWindow(QMainWindow):
         title = self.tr("{name}[*] – memgui").format(name=name)
         if title != self.windowTitle():
             self.setWindowTitle(title)
-        modified = bool(state.preset) and not self.document.undo_stack.isClean()
+        modified = bool(state.preset) and self.document.is_modified
         if modified != self.isWindowModified():
             self.setWindowModified(modified)
 

@@ -139,7 +139,7 @@ def test_a_preset_is_saved_reopened_renamed_deleted_and_brought_back(house: Hous
     house.document.edit(LENGTH, 8192)
     assert not house.library.save()  # there is none to save over
     assert house.library.save_as("Long")
-    assert house.document.undo_stack.isClean()
+    assert not house.document.is_modified
     assert house.document.state.name == "Long"
     house.document.edit(LENGTH, 1)
     (entry,) = house.library.presets()

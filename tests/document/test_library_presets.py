@@ -143,3 +143,47 @@ def test_what_others_did_is_noticed_when_the_window_is_looked_at_again(opened: O
     ]
     opened.library.look_again()
     assert len(opened.told) == 1
+
+
+def test_what_others_did_is_listed_at_the_first_look(opened: Opened) -> None:
+    lists: list[int] = []
+    opened.library.changed.connect(lambda: lists.append(len(opened.library.presets())))
+    assert len(opened.library.presets()) == 1
+    made = PresetStore(opened.paths).create("Another's", opened.document.scenario)
+    opened.library.look_again()
+    assert lists == [2]
+    assert opened.library.save_as("One more")
+    PresetStore(opened.paths).delete(made)
+    opened.library.look_again()
+    assert lists == [2, 3, 2]
+
+
+def test_a_preset_never_goes_over_the_one_that_undo_passes(opened: Opened) -> None:
+    """Ctrl+S saves what the person last saved to, however far they went back."""
+    opened.document.edit("training.sequence_length", 1024)
+    assert opened.library.save_as("Second")
+    opened.document.undo_stack.undo()
+    opened.document.edit("training.sequence_length", 2048)
+    assert opened.library.save()
+    lengths = {}
+    for entry in opened.library.presets():
+        kept = opened.library.scenario_of(entry)
+        assert kept is not None
+        lengths[entry.name] = kept.training.sequence_length
+    assert lengths == {"Mine": 4096, "Second": 2048}
+
+
+def test_what_another_window_kept_of_an_open_preset_tells_whether_it_is_changed(opened: Opened) -> None:
+    """A start is told of the preset that was open: what is open may differ from it."""
+    key, digest = opened.document.state.preset, opened.entry().digest
+    edited = scenario(training__sequence_length=1024)
+    document = Document(State(edited, edited.model, "Mine", key), Estimator())
+    jobs = Jobs()
+    library = Library(document, Catalog(), opened.store, SettingsStore(opened.paths.settings), jobs)
+    marks = [document.is_modified]
+    library.remember_seen(key, digest)
+    marks.append(document.is_modified)
+    document.edit("training.sequence_length", 4096)
+    marks.append(document.is_modified)
+    assert marks == [False, True, False]
+    assert jobs.close()

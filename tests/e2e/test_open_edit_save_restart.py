@@ -66,6 +66,20 @@ def test_what_was_asked_for_is_kept_before_it_is_edited(
         qtbot.waitUntil(lambda: any(paths.sessions.glob("*.json")), timeout=10_000)
 
 
+def test_what_differs_from_its_preset_does_so_after_a_restart(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths
+) -> None:
+    for edited in (False, True):
+        with started(qapp, qtbot, paths) as program:
+            assert program.window.isWindowModified() is False
+            program.context.library.save_as("Mine")
+            if edited:
+                program.document.edit(BATCH, 4)
+    with started(qapp, qtbot, paths) as program:
+        assert program.window.isWindowModified()
+        assert program.document.state.name == "Mine"
+
+
 def test_the_whole_way(qapp: QApplication, qtbot: QtBot, paths: AppPaths, config: Path) -> None:
     with started(qapp, qtbot, paths) as program:
         window, document = program.window, program.context.document

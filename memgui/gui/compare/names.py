@@ -24,7 +24,7 @@ def pin_name(document: Document, pins: Pins) -> str:
     Where another pin has that last name already, its first differences from the baseline are told too.
     """
     state = document.state
-    if state.name and document.undo_stack.isClean():
+    if state.name and not document.is_modified:
         return state.name
     baseline = pins.baseline
     if baseline is not None:
