@@ -97,8 +97,10 @@ def _columns(lines: list[str]) -> Iterator[Measurement]:
 
 def _head(line: str) -> tuple[str, ...]:
     """The columns that a head or a command names, where what is used is one of them."""
+    if "memory" not in line:
+        return ()
     asked = _ASKED.search(line)
-    cells = asked[1].split(",") if asked is not None else line.split(",") if "memory" in line else []
+    cells = line.split(",") if asked is None else asked[1].split(",")
     names = [found[1] if (found := _HEAD.fullmatch(cell.strip())) is not None else "" for cell in cells]
     columns = tuple(_NAMES.get(name, name) for name in names)
     return columns if _USED in columns or _HELD in columns else ()
