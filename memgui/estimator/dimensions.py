@@ -143,6 +143,21 @@ def _linear(model: ModelSpec) -> dict[str, int]:
     }
 
 
+_STATED_BY = {
+    "Q": ("mamba_chunk_size", "linear_chunk_size"),
+    "K": ("mamba_d_conv", "linear_conv_kernel_dim", "conv1d_width"),
+}
+
+
+def stated_by(letter: str, model: ModelSpec) -> str | None:
+    """The path of the field that says what ``letter`` is worth, of those that may."""
+    path = MODEL[letter][1]
+    if path is None:
+        fields = [name for name in _STATED_BY.get(letter, ()) if getattr(model, name)]
+        path = f"model.{fields[0]}" if fields else None
+    return path
+
+
 def chunk_tokens(model: ModelSpec) -> int:
     """Tokens that recurrences work on together."""
     return model.mamba_chunk_size or model.linear_chunk_size or 1

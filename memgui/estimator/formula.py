@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import lcm
+from math import lcm, prod
+from typing import Final
 
 from memgui.estimator.events import Gradient, Scratch, Thing
 from memgui.estimator.result import Symbol
@@ -23,6 +24,9 @@ Counted = Iterable[tuple[Thing | State, int]]
 
 _LAYERS = QT_TRANSLATE_NOOP("symbols", "layers")
 _TIMES = QT_TRANSLATE_NOOP("symbols", "how often")
+_RANKS = QT_TRANSLATE_NOOP("symbols", "ranks that share it out")
+SHARING: Final = "dp"
+"""The letter of what data parallel ranks share out evenly."""
 
 
 def described(thing: Thing | State) -> tuple[Dims, int, int]:
@@ -54,11 +58,16 @@ def formula(
     ``monomials``: the products of lengths that things may grow with other than the tensor beside them.
     """
     terms: dict[tuple[str, ...], Fraction] = {}
+    shared: dict[tuple[str, ...], Fraction] = {}
     rest = 0
     used: dict[str, Symbol] = {}
     counts: dict[int, str] = {}
+    ranks = scenario.parallelism.data
     for thing, count in things:
         dims, numerator, denominator = described(thing)
+        found = terms
+        if ranks > 1 and isinstance(thing, State) and (times := _shards(thing, ranks)):
+            dims, count, found = thing.of.dims, count * times, shared
         if isinstance(thing, Scratch) and thing.monomial != thing.of.monomial and monomials:
             dims, numerator, denominator = monomials[thing.monomial], thing.coefficient, 1
         if not count or not numerator:
@@ -83,20 +92,38 @@ def formula(
         else:
             factor *= count
         key = tuple(sorted(names, key=_order))
-        terms[key] = terms.get(key, Fraction(0)) + Fraction(factor, denominator)
+        found[key] = found.get(key, Fraction(0)) + Fraction(factor, denominator)
     for count, name in counts.items():
         whole = count == scenario.model.num_hidden_layers
         used[name] = Symbol(count, _LAYERS if whole else _TIMES, "model.num_hidden_layers" if whole else None)
     terms = {key: factor for key, factor in terms.items() if factor}
-    for key in terms:
+    for key in (*terms, *shared):
         for name in key:
             if name not in used:
                 used[name] = symbol(scenario, name, values)
+    text = _divided(terms, rest)
+    if shared:
+        used[SHARING] = Symbol(ranks, _RANKS, "parallelism.data")
+        part = _divided(shared, 0, SHARING)
+        text = f"{text} + {part}" if terms or rest else part
+    return text, {name: used[name] for name in sorted(used, key=_order) if _mentions(text, name)}
+
+
+def _shards(state: State, ranks: int) -> int:
+    """How many whole weights one rank's shard is an equal part of, ``ranks`` having one each; else 0."""
+    if state.dims == state.of.dims or not all(isinstance(dim, int) for dim in state.dims):
+        return 0
+    whole, left = divmod(prod(dim for dim in state.dims if isinstance(dim, int)) * ranks, state.of.elements)
+    return 0 if left else whole
+
+
+def _divided(terms: Mapping[tuple[str, ...], Fraction], rest: int, by: str = "") -> str:
+    """The sum of the terms, over ``by`` where that is given."""
     parts = lcm(*(factor.denominator for factor in terms.values()))
     text = _joined({key: int(factor * parts) for key, factor in terms.items()}, rest * parts)
-    if parts > 1:
-        text = f"({text})//{parts}"
-    return text, {name: used[name] for name in sorted(used, key=_order) if _mentions(text, name)}
+    if by:
+        return f"({text})//({by}*{parts})" if parts > 1 else f"({text})//{by}"
+    return f"({text})//{parts}" if parts > 1 else text
 
 
 def _order(name: str) -> tuple[int, str]:

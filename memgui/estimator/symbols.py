@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from memgui.estimator.chunks import recurrent_symbols
-from memgui.estimator.dimensions import MODEL, ON_RANK, window
+from memgui.estimator.dimensions import MODEL, ON_RANK, stated_by, window
 from memgui.estimator.result import Symbol
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
@@ -323,6 +323,7 @@ def symbol(scenario: Scenario, name: str, values: Mapping[str, int]) -> Symbol:
         return Symbol(values[name], MODEL[name.partition("_")[0]][0], None)
     if found is not None:
         shared = scenario.parallelism.tensor > 1 and scenario.device.count > 1 and name in ON_RANK
-        return Symbol(values[name], ON_RANK[name] if shared else found[0], found[1])
+        label = ON_RANK[name] if shared else found[0]
+        return Symbol(values[name], label, stated_by(name, scenario.model))
     label, path, value = open_symbols(scenario)[name]
     return Symbol(value(scenario), label, path)

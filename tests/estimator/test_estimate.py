@@ -293,3 +293,27 @@ def test_no_moment_of_serving_is_above_the_peak(model: str) -> None:
     scenario = replace(catalog.first_scenario(), "model", catalog.model(model).model)
     found = estimate(replace(scenario, "task", "inference"))
     assert max(moment.bytes for moment in found.timeline) == found.peak_bytes
+
+
+@pytest.mark.parametrize("library", ["fsdp2", "deepspeed"])
+def test_what_ranks_share_is_told_in_the_letters_of_the_whole(library: str) -> None:
+    scenario = replace(Catalog().first_scenario(), "device.count", 8)
+    scenario = replace(replace(scenario, "parallelism.data", 8), "parallelism.sharding", "zero3")
+    found = {
+        node.key: node for node in estimate(replace(scenario, "parallelism.library", library)).components
+    }
+    for component in ("weights", "optimizer_states"):
+        (mlp,) = [one for one in found[component].children if one.key == "mlp"]
+        assert mlp.derivation.symbols["dp"].path == "parallelism.data"
+        assert {"L", "h", "f", "dp"} <= mlp.derivation.symbols.keys()
+        assert mlp.derivation.formula.endswith("//dp")
+
+
+def test_lengths_of_recurrences_lead_to_their_fields() -> None:
+    scenario = replace(Catalog().first_scenario(), "model", Catalog().model("Jamba-v0.1").model)
+    paths = set()
+    for component in estimate(scenario).components:
+        for node in nodes(component):
+            paths |= {(name, one.path) for name, one in node.derivation.symbols.items() if name in "KQ"}
+    assert ("K", "model.mamba_d_conv") in paths
+    assert None not in {path for _, path in paths}
