@@ -30,8 +30,6 @@ from memgui.estimator.shards import sharing_of
 from memgui.estimator.steps import steps
 from memgui.estimator.stock import NOTHING, Stock
 from memgui.estimator.symbols import TRAINING
-from memgui.estimator.unit_walk import unit_walk_of
-from memgui.estimator.units import units_of
 from memgui.estimator.walk import Walk, walk_of
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
@@ -72,7 +70,11 @@ class TrainingRun(Run):
         self.played = held in (None, program) and not any(heap.things for heap in beside)
         """whether nothing lies beside what the walk and the lists of weights, gradients and states tell"""
         sharing = layout.fsdp and not self.account.adds
-        self.units = units_of(program, keeping, scheme) if sharing else None
+        self.units = None
+        if sharing:
+            from memgui.estimator.units import units_of  # a start shares nothing out
+
+            self.units = units_of(program, keeping, scheme)
         self.inputs = [batch_input(program, one.name, one.dims, one.width) for one in program.inputs]
         if unused_buffers:
             dims = (unused_buffers, *program.context.residual)
@@ -257,6 +259,8 @@ class TrainingRun(Run):
         accumulate = accumulate or consumer is not None or a.fills or a.adds
         ran = ran and self.refers
         if self.units is not None:
+            from memgui.estimator.unit_walk import unit_walk_of
+
             return unit_walk_of(self.program, self.units, accumulate, keep, self.refers, ran, traced)
         return walk_of(self.program, accumulate, keep, consumer, self.waiting, self.refers, ran, traced)
 

@@ -9,9 +9,9 @@ from PySide6.QtCore import QCoreApplication
 from memgui.spec import Issue, Message
 from memgui.spec.fields import BY_PATH, SECTIONS, Field
 
-_LONG = re.compile(r"[^\s/-]{28,}")
+_LONG = r"[^\s/-]{28,}"
 """A word too long for a narrow line: a commit's name, a number of fifty digits."""
-_PART = re.compile(r".{14}(?=.)")
+_PART = r".{14}(?=.)"
 
 
 def field_text(text: str) -> str:
@@ -64,4 +64,4 @@ def value_text(field: Field, value: object) -> str:
 
 def breakable(text: str) -> str:
     """``text`` with places in long words where a line may end; nothing is seen of them."""
-    return _LONG.sub(lambda word: _PART.sub("\\g<0>\N{ZERO WIDTH SPACE}", word.group()), text)
+    return re.sub(_LONG, lambda word: re.sub(_PART, "\\g<0>\N{ZERO WIDTH SPACE}", word.group()), text)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-_TEXT: Final = re.compile(
+_TEXT: Final = (  # compiled when first asked for: a start reads none
     r"(?P<part>[a-z][a-z_]{0,40})(?:@(?P<first>\d{1,5})-(?P<last>\d{1,5}))?:(?P<bytes>\d{1,15})"
 )
 MOST: Final = 20_000
@@ -38,7 +38,7 @@ class Stored(NamedTuple):
 
 def stored(text: str) -> Stored | None:
     """What ``text`` says, or ``None`` where it is not written as above."""
-    found = _TEXT.fullmatch(text)
+    found = re.fullmatch(_TEXT, text)
     if found is None:
         return None
     if found["first"] is None:

@@ -11,7 +11,8 @@ from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioErro
 if TYPE_CHECKING:
     from fractions import Fraction
 
-_NUMBER = re.compile(
+# Texts, for a start reads none: re compiles them when they are first asked for, and keeps them.
+_NUMBER = (
     r"^((?:[+-]?[0-9][0-9,_\u00a0\u2009\u202f ']*(?:\.[0-9]*)?|[+-]?\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?)"
     r"\s*([A-Za-zµ]*)$"
 )
@@ -20,8 +21,8 @@ _TOKENS = {"": 1, "k": 2**10, "m": 2**20}
 _SIZES = {"": 1, "b": 1, "byte": 1, "bytes": 1}
 _SIZES |= {unit + tail: 10 ** (3 * power) for power, unit in enumerate("kmgt", 1) for tail in ("b",)}
 _SIZES |= {unit + tail: 2 ** (10 * power) for power, unit in enumerate("kmgt", 1) for tail in ("ib",)}
-_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})*(?![0-9,])")
-_OTHER_GROUPS = re.compile("[_\u00a0\u2009\u202f ']")
+_GROUPED = r"[+-]?[0-9]{1,3}(?:,[0-9]{3})*(?![0-9,])"
+_OTHER_GROUPS = "[_\u00a0\u2009\u202f ']"
 _LONGEST = 60
 
 
@@ -80,7 +81,7 @@ def _flag(field: Field, text: str) -> bool:
 def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
     from fractions import Fraction  # when something is typed, not at each start
 
-    matched = _NUMBER.match(text) if len(text) <= _LONGEST else None
+    matched = re.match(_NUMBER, text) if len(text) <= _LONGEST else None
     unit = matched.group(2).lower() if matched else ""
     if matched is None or unit not in units:
         known = ", ".join(name for name in units if name) or "-"
@@ -108,7 +109,7 @@ def commas_part_thousands(text: str) -> bool:
 
     24,5 GiB means 24.5 to half of the world, and 245 to nobody.
     """
-    return "," not in text or _GROUPED.match(_OTHER_GROUPS.sub("", text)) is not None
+    return "," not in text or re.match(_GROUPED, re.sub(_OTHER_GROUPS, "", text)) is not None
 
 
 def _fault(field: Field, value: object, reason: str, **more: str) -> ScenarioError:

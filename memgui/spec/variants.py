@@ -22,14 +22,14 @@ FLAGS: Final = ("keys_are_values", "attention_sinks")
 """What may differ as well: 0 or 1."""
 MOST: Final = 32
 """Most entries of one model."""
-_TEXT: Final = re.compile(
+_TEXT: Final = (  # compiled when first asked for: a start reads none
     r"(?P<mixer>[a-z][a-z0-9_]{0,40}):(?P<changes>[a-z_]+=\d{1,9}(?:,[a-z_]+=\d{1,9})*)"
 )
 
 
 def variant(text: str) -> tuple[str, dict[str, Any]] | None:
     """The mixer that ``text`` speaks of and the fields it changes; ``None`` where it is written otherwise."""
-    found = _TEXT.fullmatch(text)
+    found = re.fullmatch(_TEXT, text)
     if found is None:
         return None
     changes: dict[str, Any] = {}

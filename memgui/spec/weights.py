@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-_TEXT: Final = re.compile(
+_TEXT: Final = (  # compiled when first asked for: a start reads none
     r"(?P<name>[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):(?P<sizes>[1-9]\d{0,9}(?:x[1-9]\d{0,9}){1,5})"
 )
 TOWERS: Final = frozenset(("vision", "audio", "speech", "projection", "contacts"))
@@ -46,7 +46,7 @@ class Weights(msgspec.Struct, frozen=True):
 
 def weights(text: str) -> Weights | None:
     """What ``text`` says, or ``None`` where it is not written as above or says more than there can be."""
-    found = _TEXT.fullmatch(text)
+    found = re.fullmatch(_TEXT, text)
     if found is None:
         return None
     name, sizes = found.groups()
