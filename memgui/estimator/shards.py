@@ -41,11 +41,11 @@ Listed = tuple[tuple[State, int], ...]
 def shape_of(parameter: Parameter) -> Shape:
     """The shape of a weight as PyTorch holds it: what it makes, what it reads; experts stacked.
 
-    A convolution keeps its dimensions apart.
+    A convolution keeps its dimensions apart, and so does a stack of matrices that are no layers.
     """
     values = parameter.sizes.values
     counts = [dim if isinstance(dim, int) else values[dim] for dim in parameter.dims]
-    if parameter.role == "convolution":
+    if parameter.apart:
         return tuple(counts)
     if parameter.name.endswith("bias") or len(counts) == 1:
         return (counts[0], prod(counts[1:])) if parameter.cut == "expert" else (prod(counts),)

@@ -130,3 +130,8 @@ class Parameter(Tensor, eq=False, gc=False, kw_only=True):
     inputs: int = 1
     tied: bool = False
     copy: Tensor | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether PyTorch holds it with all its dimensions: a convolution, or a matrix for each head."""
+        return self.role in ("convolution", "heads")

@@ -31,7 +31,7 @@ def counted(program: Program) -> Counted:
     for weights, count in program.weights():
         for one in weights:
             cut = one.cut
-            form = one.role == "convolution", one.name.endswith("bias"), one.inputs
+            form = one.apart, one.name.endswith("bias"), one.inputs
             kind = one.dims, one.sizes, one.width, one.grad, one.part, cut, form
             known = found.get(kind)
             found[kind] = (one, count) if known is None else (known[0], known[1] + count)

@@ -63,7 +63,7 @@ def _prefix(t: Tape, c: Context, width: int) -> None:
     where = t.tensor("prefix ids", ("b", "v"), INT64)
     t.run("_to_copy", (), (where,), (), ())
     every = (2 * c.model.num_hidden_layers, "k", "d")
-    w = t.parameter("prefix_encoder.weight", ("v", *every), FP32)
+    w = t.parameter("prefix_encoder.weight", ("v", *every), FP32, role="embedding", inputs=len(every))
     c.prefix = op.cast(t, op.embedding(t, where, w, "prefix", ("b", "v", *every)), width)
     t.hold(c.prefix)
     t.part = part
@@ -104,7 +104,7 @@ def _after_prompt(t: Tape, c: Context, x: Tensor, narrow: str) -> Tensor:
     t.part = "adapter"
     where = t.tensor("prompt ids", ("b", "v"), INT64)
     t.run("_to_copy", (), (where,), (), ())
-    w = t.parameter("prompt_embeddings.weight", ("v", narrow), FP32)
+    w = t.parameter("prompt_embeddings.weight", ("v", narrow), FP32, role="embedding")
     prompts = op.cast(t, op.embedding(t, where, w, "prompts", ("b", "v", narrow)), x.width)
     t.part = "embedding"
     both = t.tensor("embedded tokens", ("b", c.queries, narrow), x.width, True)

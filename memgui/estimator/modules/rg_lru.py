@@ -69,8 +69,8 @@ def _convolved(t: Tape, c: Context, u: Tensor) -> Tensor:
 def _gate(t: Tape, c: Context, x: Tensor, name: str) -> Tensor:
     """``sigmoid(baddbmm(bias, x, weight))``, a matrix for each head."""
     o = c.options
-    w = t.parameter(f"{name}_gate_weight", ("a", "lb", "lb"), o.width, o.base_trained)
-    bias = t.parameter(f"{name}_gate_bias", ("a", "lb"), o.width, o.base_trained)
+    w = t.parameter(f"{name}_gate_weight", ("a", "lb", "lb"), o.width, o.base_trained, role="heads")
+    bias = t.parameter(f"{name}_gate_bias", ("a", "lb"), o.width, o.base_trained, role="heads")
     used = op.weight(t, w, t.autocast)
     added = op.cast(t, bias, t.autocast) if t.autocast else bias  # a view: autocast does not remember it
     saves, back = op.product(x, used)

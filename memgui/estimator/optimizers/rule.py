@@ -38,8 +38,8 @@ class Weight(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def hidden(self) -> bool:
-        """Whether it is a matrix inside the layers: no embedding, no head."""
-        return self.matrix and self.of.part not in ENDS
+        """Whether it is a matrix inside the layers: no embedding (of virtual tokens either), no head."""
+        return self.matrix and self.of.part not in ENDS and self.of.role != "embedding"
 
     @property
     def sides(self) -> tuple[int, int]:
