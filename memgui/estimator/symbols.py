@@ -219,12 +219,12 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: -(-start_tokens(s) // 32) * 32,
     ),
-    "v": (
+    "vt": (
         QT_TRANSLATE_NOOP("symbols", "tokens of each target in the cache"),
         None,
         lambda s: start_tokens(s) + s.inference.generated_tokens,
     ),
-    "v1": (
+    "vt1": (
         QT_TRANSLATE_NOOP("symbols", "tokens of each target in the cache, less one"),
         None,
         lambda s: start_tokens(s) + s.inference.generated_tokens - 1,

@@ -139,7 +139,7 @@ def copies(estimate: Estimate) -> int:
     written = estimate.extra.get("kv_cache_bytes", 0)
     grows = inference.engine == "transformers" and not is_made_at_once(scenario)
     staged = scenario.device.count > 1 and scenario.parallelism.pipeline > 1
-    if not grows or staged or scenario.model.num_encoder_layers or estimate.peak_moment.phase != "decode":
+    if not grows or staged or estimate.peak_moment.phase != "decode":
         return 0
     return max(0, estimate.component("kv_cache").bytes - written)
 
@@ -207,7 +207,7 @@ def _growth(estimate: Estimate, size: int) -> list[Said]:
     plain = inference.kv_cache_format in ("bf16", "fp16", "fp32", "fp8")
     if each_token(estimate) is not None:
         said.append(Said(QT_TRANSLATE_NOOP("why", "It grows with every token written.")))
-    elif scenario.model.num_encoder_layers or staged:
+    elif staged:
         return said
     elif adds > 0 and plain:
         text = QT_TRANSLATE_NOOP("why", "A further token of a sequence adds {growth}.")
@@ -215,7 +215,7 @@ def _growth(estimate: Estimate, size: int) -> list[Said]:
     elif not adds:
         said.append(Said(QT_TRANSLATE_NOOP("why", "Once the windows are full it does not grow.")))
     most = estimate.extra.get("kv_cache_bytes", size)
-    if most > size and not staged:
+    if most > size and not staged and not scenario.model.num_encoder_layers:
         text = QT_TRANSLATE_NOOP(
             "why", "When all {count} tokens are written it takes {most}, but then the whole needs less."
         )

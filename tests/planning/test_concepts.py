@@ -344,7 +344,12 @@ def test_encoders_cache_nothing_and_decoders_beside_them_what_was_read() -> None
     text = told("served T5", "kv_cache")
     assert "what the encoder has read" in text
     assert "each of 12 layers" in text
-    assert "grows" not in text
+    model = answer_of("served T5").scenario.model
+    token = 2 * 2 * model.num_hidden_layers * model.num_key_value_heads * model.head_dim
+    assert answer_of("served T5").extra["kv_bytes_per_token"] == token
+    assert f"A further token of a sequence adds {WORDS.size(token)}" in text
+    read = 512 * token
+    assert answer_of("served T5").extra["kv_cache_bytes"] == read + 65 * token
     assert "look back" not in told("served Mamba", "kv_cache")
 
 

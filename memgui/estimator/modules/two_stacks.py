@@ -51,7 +51,7 @@ def encoder_context(c: Context) -> Context:
     if not o.decode:
         c.queries = c.keys = target
     elif not m.num_mel_bins:
-        c.keys, c.before = "v", "v1"
+        c.keys, c.before = "vt", "vt1"
     return encoder
 
 
