@@ -9,7 +9,8 @@ import pytest
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
 from memgui.planning.ask import Asker
-from memgui.planning.changes import apply
+from memgui.planning.changes import apply, change
+from memgui.planning.layout import together
 from memgui.planning.measured import Counter, Explanation, beside, explain, parse, typed
 from memgui.planning.words import English
 from memgui.spec import Scenario, get, replace
@@ -43,6 +44,11 @@ RUNS = {
     "states on the CPU": (FIRST, with_changes(FIRST, training__offload_optimizer=1.0)),
     "states on the device": (with_changes(FIRST, training__offload_optimizer=1.0), FIRST),
     "more sequences": (SERVED, with_changes(SERVED, inference__batch_size=16)),
+    "sharded": (
+        FIRST,
+        with_changes(FIRST, device__count=4, parallelism__data=4, parallelism__sharding="zero3"),
+    ),
+    "tensor parallel": (SERVED, with_changes(SERVED, device__count=2, parallelism__tensor=2)),
     "longer prompts": (SERVED, with_changes(SERVED, inference__prompt_tokens=32_768)),
 }
 
@@ -58,10 +64,29 @@ def test_the_set_up_that_ran_is_named_and_applied(opened: Scenario, ran: Scenari
     assert len(found) <= 8
 
 
+def test_a_process_may_lie_anywhere_in_the_range_of_what_ran() -> None:
+    ran = estimate(LORA)
+    low = ran.low_bytes + (ran.peak_bytes - ran.low_bytes) // 4
+    assert 100 * (ran.peak_bytes - low) > low  # further than a hundredth from what is usual
+    found = explain(typed(f"{low / GIB:.2f} GiB", Counter.PROCESS), ESTIMATE)
+    assert any("“Method: LoRA”:" in text for text in texts(found)), texts(found)
+
+
 def test_the_length_of_a_rounded_figure_is_a_round_one() -> None:
     ran = with_changes(FIRST, training__sequence_length=6144)
     found = explain(typed(f"{estimate(ran).allocated_bytes / GIB:.1f} GiB", Counter.ALLOCATED), ESTIMATE)
     assert any("with 6,144 tokens" in text for text in texts(found)), texts(found)
+
+
+def test_adapters_are_tried_on_layers_that_the_model_has() -> None:
+    opened = with_changes(FIRST, model=CATALOG.model("state-spaces/mamba-130m-hf").spec)
+    ran = apply(
+        opened, [change(opened, *step) for step in together(opened, "training.method", "lora").items()]
+    )
+    used = estimate(ran).allocated_bytes
+    found = explain(typed(f"{used / GIB:.3f} GiB", Counter.ALLOCATED), estimate(opened))
+    assert any("“Method: LoRA”" in text for text in texts(found)), texts(found)
+    assert any(one.changes and apply(opened, one.changes) == ran for one in found)
 
 
 def test_no_field_is_named_over_and_over() -> None:

@@ -63,6 +63,12 @@ def beside(measurement: Measurement, estimate: Estimate) -> tuple[Beside, ...]:
     return tuple(rows)
 
 
+def against(figure: Figure, estimate: Estimate) -> Beside | None:
+    """One figure beside an estimate; ``None`` where that says nothing of it."""
+    expected = _expected(figure, estimate)
+    return None if expected is None else Beside(figure, *expected)
+
+
 def _key(figure: Figure, estimate: Estimate) -> tuple[Counter, tuple[str, ...]]:
     """What a figure is set beside: figures with the same are added up."""
     exact = (figure.extra,) if figure.extra in estimate.extra or not figure.components else ()

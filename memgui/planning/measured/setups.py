@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from itertools import chain
 
 from memgui.estimator.result import Estimate
+from memgui.estimator.targets import TARGETS
 from memgui.planning.ask import Asker
 from memgui.planning.changes import Change, apply, change
 from memgui.planning.ladder import length_path
-from memgui.planning.measured.beside import Beside, expected_of
+from memgui.planning.layout import COUNT, taking, together
+from memgui.planning.measured.beside import Beside, against, expected_of
 from memgui.planning.measured.records import MOST_BYTES
 from memgui.planning.measured.saying import Explanation, change_words, near, sentence
 from memgui.planning.solve import solve
@@ -25,6 +27,7 @@ MOST_OF_A_FIELD = 2
 
 _SHARES = ("inference.gpu_memory_utilization", "inference.mem_fraction_static")
 _USUAL_SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.88, 0.9, 0.92, 0.95, 0.97, 0.98)
+_GPUS = (2, 4, 8)
 _BASES = ("nf4_dq", "nf4")
 
 Changes = tuple[Change, ...]
@@ -37,13 +40,19 @@ def other_set_ups(row: Beside, estimate: Estimate, ask: Asker) -> Iterator[Expla
     """
     scenario = estimate.scenario
     found: list[tuple[int, Changes, int, int]] = []
-    for changes in chain(_meant(scenario), _batches(row, scenario, ask), _switches(row, scenario, ask)):
+    tried = chain(
+        _meant(scenario),
+        _batches(row, scenario, ask),
+        _shared(scenario) if row.gap < 0 else (),
+        _switches(row, scenario, ask),
+    )
+    for changes in tried:
         other = ask(apply(scenario, changes)).estimate
-        if other is not None:
-            expected = expected_of(row.figure.counter, other)
-            remains = abs(row.figure.bytes - expected)
-            if near(expected, row) and remains * 2 <= abs(row.gap):
-                found.append((max(remains - row.tolerance, 0), changes, expected, remains))
+        there = None if other is None else against(row.figure, other)
+        if there is not None and _comes_to_it(there):
+            remains = abs(there.gap)
+            if remains * 2 <= abs(row.gap):
+                found.append((max(remains - row.tolerance, 0), changes, there.expected, remains))
     found.sort(key=lambda one: one[0])
     named: dict[str, int] = {}
     for _, changes, expected, remains in found:
@@ -53,23 +62,40 @@ def other_set_ups(row: Beside, estimate: Estimate, ask: Asker) -> Iterator[Expla
             yield Explanation(_perhaps(changes, expected), remains, changes)
 
 
+def _comes_to_it(there: Beside) -> bool:
+    """Whether the figure is as expected, or in the range of what lies beside tensors."""
+    return near(there.expected, there) or (there.within and not there.figure.at_least)
+
+
 def _perhaps(changes: Changes, expected: int) -> Said:
-    if len(changes) == 1:
+    first, *more = [one for one in changes if one.path != TARGETS]
+    if first.path == COUNT:
+        return sentence(
+            QT_TRANSLATE_NOOP(
+                "measured",
+                "Perhaps it ran on {gpus_count} GPUs with “{field}: {value}”: then {expected} is expected "
+                "on each.",
+            ),
+            change_words(more[-1]),
+            expected=expected,
+            gpus_count=first.new,
+        )
+    if not more:
         return sentence(
             QT_TRANSLATE_NOOP(
                 "measured", "Perhaps the run had “{field}: {value}”: then {expected} is expected."
             ),
-            change_words(changes[0]),
+            change_words(first),
             expected=expected,
         )
-    beside = {f"other_{name}": word for name, word in change_words(changes[1]).items()}
+    beside = {f"other_{name}": word for name, word in change_words(more[0]).items()}
     return sentence(
         QT_TRANSLATE_NOOP(
             "measured",
             "Perhaps the run had “{field}: {value}” and “{other_field}: {other_value}”: then {expected} is "
             "expected.",
         ),
-        change_words(changes[0]) | beside,
+        change_words(first) | beside,
         expected=expected,
     )
 
@@ -80,15 +106,32 @@ def _meant(scenario: Scenario) -> Iterator[Changes]:
     if BY_PATH[path].applies(scenario):
         base = BY_PATH["training.base_format"]
         for method in other_choices(scenario, BY_PATH[path]):
-            yield (method,)
-            if method.new == "lora" and base.applies(apply(scenario, (method,))):
-                yield from ((method, change(scenario, base.path, narrow)) for narrow in _BASES)
+            whole = together(scenario, path, method.new)
+            changes = tuple(change(scenario, one, value) for one, value in whole.items())
+            yield changes
+            if method.new == "lora" and base.applies(apply(scenario, changes)):
+                yield from ((*changes, change(scenario, base.path, narrow)) for narrow in _BASES)
     for one in _applying(scenario, ("training.offload_optimizer",)):
         for share in (one.maximum, one.minimum):
             if share != get(scenario, one.path):
                 yield (change(scenario, one.path, share),)
     for one in _applying(scenario, ("training.gradient_accumulation_steps",)):
         yield (change(scenario, one.path, 2 if get(scenario, one.path) == 1 else 1),)
+
+
+def _shared(scenario: Scenario) -> Iterator[Changes]:
+    """A few GPUs that share what one alone has now: what is measured is measured on each."""
+    if scenario.parallelism.devices > 1 or scenario.device.count > 1:
+        return
+    for count in _GPUS:
+        there = change(scenario, COUNT, count)
+        if scenario.task == "training":
+            replicas = change(scenario, "parallelism.data", count)
+            for sharding in ("zero3", "zero2", "zero1"):
+                yield there, replicas, change(scenario, "parallelism.sharding", sharding)
+        else:
+            for path in dict.fromkeys((taking(scenario), "parallelism.tensor")):
+                yield there, change(scenario, path, count)
 
 
 def _switches(row: Beside, scenario: Scenario, ask: Asker) -> Iterator[Changes]:
