@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from math import ceil
 
 import msgspec
@@ -141,6 +140,15 @@ def _lines(title: str, text: str) -> list[tuple[str, float, int]]:
 
 def _width(look: Look, title: str, text: str) -> float:
     return max(look.width(line, role, weight) for line, role, weight in _lines(title, text))
+
+
+def _widths(needs: Sequence[int], usual: int, room: int) -> list[int]:
+    """Widths of chips side by side with ``room`` px for each: alike, unless one needs another's room."""
+    count, most = len(needs), max(needs, default=0)
+    spare = room * count - sum(needs)
+    if most <= room or spare < 0:
+        return [min(max(usual, most), room)] * count
+    return [need + spare // count for need in needs]
 
 
 class MoreButton(_Pressable):
@@ -336,10 +344,10 @@ class ChipRow(QWidget):
         # A button of its own only where a chip had to give way; the whole list is a tab away anyhow.
         mores = [0 if count == every else look.px(64) + gap for count in range(every + 1)]
         rooms = [0, *((room - mores[count] + gap) // count - gap for count in range(1, every + 1))]
-        needs = [0, *accumulate((button.least_width() for button in self._chips), max)]
+        needs = [button.least_width() for button in self._chips]
         could = [count for count in range(1, every + 1) if rooms[count] >= look.px(self.NARROWEST)]
         # One chip fewer is better than a title that is cut.
-        whole = [count for count in could if count > 1 and rooms[count] >= needs[count]]
+        whole = [count for count in could if count > 1 and rooms[count] * count >= sum(needs[:count])]
         fitting = max(whole or could, default=0)
         more = mores[fitting] if fitting else 0
         self._more.setVisible(bool(more))
@@ -347,10 +355,13 @@ class ChipRow(QWidget):
         if more:
             self._more.set_count(self._hidden_count + every - fitting)
             self._more.setGeometry(right + gap, 0, more - gap, self.height())
-        width = min(max(look.px(self.WIDEST), needs[fitting]), rooms[fitting])
+        widths = _widths(needs[:fitting], look.px(self.WIDEST), rooms[fitting])
+        left = right - sum(widths) - gap * (fitting - 1)
         for index, button in enumerate(self._chips):
             button.setVisible(index < fitting)
-            button.setGeometry(right - (fitting - index) * (width + gap) + gap, 0, width, self.height())
+            if index < fitting:
+                button.setGeometry(left, 0, widths[index], self.height())
+                left += widths[index] + gap
 
     def _place_cells(self, look: Look) -> None:
         room, widest, narrowest = self.width(), look.px(92), look.px(58)

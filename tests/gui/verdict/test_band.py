@@ -13,7 +13,7 @@ from memgui.document.view_settings import View, ViewSettings
 from memgui.gui.palette import DARK, LIGHT
 from memgui.gui.theme import Look
 from memgui.gui.verdict.band import AssumptionsPopup, VerdictBand
-from memgui.gui.verdict.chips import Cell, Chip, ChipButton
+from memgui.gui.verdict.chips import Cell, Chip, ChipButton, _widths
 from memgui.spec import ImportReport, Message
 from tests.gui import fakes
 
@@ -270,3 +270,18 @@ def test_more_assumptions_than_have_room_are_counted(make: Make) -> None:
     assert len(texts) == 13
     assert texts[-1] == "•  42 more under Why"
     popup.close()
+
+
+@pytest.mark.parametrize(
+    ("needs", "room", "widths"),
+    [
+        ([100, 100, 100], 250, [232, 232, 232]),
+        ([240, 100], 250, [240, 240]),
+        ([171, 235], 210, [178, 242]),  # one has room to give
+        ([300, 300], 210, [210, 210]),
+    ],
+)
+def test_chips_are_as_wide_as_each_other_unless_one_would_be_cut(
+    needs: list[int], room: int, widths: list[int]
+) -> None:
+    assert _widths(needs, 232, room) == widths
