@@ -64,7 +64,11 @@ def read(path: str, text: str) -> Any:
             if field.kind is Kind.BYTES and text[-1:].isalpha():
                 number = Fraction(round(number))  # 79.2 GiB is no whole number of bytes, and means one
             if number.denominator != 1:
-                raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "a whole number is needed"))
+                raise _fault(
+                    field,
+                    text,
+                    QT_TRANSLATE_NOOP("messages", "{path} cannot be “{value}”: a whole number is needed."),
+                )
             value = int(number)
     return value
 
@@ -75,7 +79,7 @@ def _flag(field: Field, text: str) -> bool:
         return True
     if lowered in ("false", "off", "no", "0"):
         return False
-    raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "allowed: on, off"))
+    raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "{path} cannot be “{value}”: allowed: on, off."))
 
 
 def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
@@ -89,19 +93,28 @@ def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
             field,
             text,
             QT_TRANSLATE_NOOP(
-                "messages", "a number is needed, with one of these after it or nothing: {known}"
+                "messages",
+                "{path} cannot be “{value}”: a number is needed, with one of these after it or nothing: "
+                "{known}.",
             ),
             known=known,
         )
     if (unit or field.kind is Kind.RATIO) and not commas_part_thousands(text):
         # in whole numbers a digit may just be missing
         raise _fault(
-            field, text, QT_TRANSLATE_NOOP("messages", "a comma parts thousands, a point parts decimals")
+            field,
+            text,
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{path} cannot be “{value}”: a comma parts thousands, a point parts decimals.",
+            ),
         )
     try:
         return Fraction(re.sub(r"[^0-9.eE+-]", "", matched.group(1))) * units[unit]
     except ValueError:
-        raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "a number is needed")) from None
+        raise _fault(
+            field, text, QT_TRANSLATE_NOOP("messages", "{path} cannot be “{value}”: a number is needed.")
+        ) from None
 
 
 def commas_part_thousands(text: str) -> bool:
@@ -112,12 +125,8 @@ def commas_part_thousands(text: str) -> bool:
     return "," not in text or re.match(_GROUPED, re.sub(_OTHER_GROUPS, "", text)) is not None
 
 
-def _fault(field: Field, value: object, reason: str, **more: str) -> ScenarioError:
-    shown = value if isinstance(value, str) else repr(value)
-    message = Message(
-        QT_TRANSLATE_NOOP("messages", "{path} cannot be “{value}”: {reason}."),
-        {"path": field.path, "value": shown[:80], "reason": reason.format_map(more)},
-    )
+def _fault(field: Field, value: str, template: str, **more: str) -> ScenarioError:
+    message = Message(template, {"path": field.path, "value": value[:80], **more})
     return ScenarioError(Issue("error", "bad_value", (field.path,), message))
 
 
@@ -135,13 +144,22 @@ def check(field: Field, value: Any) -> Issue | None:
         low, high = field.minimum, field.maximum
         inside = (low is None or value >= low) and (high is None or value <= high)
         if value != value or not inside:
-            return _not_allowed(
-                field, value, f"{low:,} to {high:,}" if high is not None else f"{low:,} or more"
-            )
+            assert low is not None
+            if high is None:
+                allowed = Message(QT_TRANSLATE_NOOP("messages", "Allowed: {low} or more."), {"low": low})
+            else:
+                text = QT_TRANSLATE_NOOP("messages", "Allowed: {low} to {high}.")
+                allowed = Message(text, {"low": low, "high": high})
+            return _out_of(field, value, allowed)
     return None
 
 
 def _not_allowed(field: Field, value: object, allowed: str) -> Issue:
+    text = QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}.")
+    return _out_of(field, value, Message(text, {"allowed": allowed}))
+
+
+def _out_of(field: Field, value: object, allowed: Message) -> Issue:
     shown: str | int | float = value if isinstance(value, (int, float)) else str(value)[:80]
     return Issue(
         "error",
@@ -150,5 +168,5 @@ def _not_allowed(field: Field, value: object, allowed: str) -> Issue:
         Message(
             QT_TRANSLATE_NOOP("messages", "{path} cannot be {value}."), {"path": field.path, "value": shown}
         ),
-        Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": allowed}),
+        allowed,
     )

@@ -219,13 +219,22 @@ def _float() -> Iterator[WeightFormat]:
     yield WeightFormat("nvfp4", "NVFP4", four, _NVFP4)
     values = Piece("weight", 8)
     tiles = (values, Piece("weight_scale_inv", 32, 128, 128))
-    yield WeightFormat("fp8_block_128x128", "fp8, tiles of 128x128", tiles, _BLOCK)
-    whole = Piece("weight_scale", 32, 0, 0)
-    yield WeightFormat("fp8_per_tensor", "fp8, a scale per tensor", (values, whole), _FP8)
-    static = Piece("input_scale", 32, 0, 0)
-    yield WeightFormat("fp8_static", "fp8, static activations", (values, whole, static), _FP8)
     yield WeightFormat(
-        "fp8_per_channel", "fp8, a scale per row", (values, Piece("weight_scale", 32, 1, 0)), _FP8
+        "fp8_block_128x128", QT_TRANSLATE_NOOP("fields", "fp8, tiles of 128x128"), tiles, _BLOCK
+    )
+    whole = Piece("weight_scale", 32, 0, 0)
+    yield WeightFormat(
+        "fp8_per_tensor", QT_TRANSLATE_NOOP("fields", "fp8, a scale per tensor"), (values, whole), _FP8
+    )
+    static = Piece("input_scale", 32, 0, 0)
+    yield WeightFormat(
+        "fp8_static", QT_TRANSLATE_NOOP("fields", "fp8, static activations"), (values, whole, static), _FP8
+    )
+    yield WeightFormat(
+        "fp8_per_channel",
+        QT_TRANSLATE_NOOP("fields", "fp8, a scale per row"),
+        (values, Piece("weight_scale", 32, 1, 0)),
+        _FP8,
     )
 
 
