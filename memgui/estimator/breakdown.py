@@ -63,15 +63,19 @@ IN_FILE = QT_TRANSLATE_NOOP("sources", "The tensors in the model's files")
 
 TEXTS: dict[str, str] = {
     "weights": QT_TRANSLATE_NOOP("estimator", "The model's weights and buffers."),
-    "gradients": QT_TRANSLATE_NOOP(
-        "estimator", "One gradient for each trained weight, in the weight's format."
+    "gradients": QT_TRANSLATE_NOOP("estimator", "Gradients of trained weights, as far as they lie here."),
+    "optimizer_states": QT_TRANSLATE_NOOP(
+        "estimator", "What the optimizer keeps of trained weights, as far as it lies here."
     ),
-    "optimizer_states": QT_TRANSLATE_NOOP("estimator", "What the optimizer keeps for each trained weight."),
     "activations": QT_TRANSLATE_NOOP(
         "estimator", "Tensors that autograd saved and backward has not used yet."
     ),
-    "loss": QT_TRANSLATE_NOOP("estimator", "Logits, log-probabilities and their gradients."),
-    "kv_cache": QT_TRANSLATE_NOOP("estimator", "Keys and values of all tokens so far."),
+    "loss": QT_TRANSLATE_NOOP(
+        "estimator", "What is held of logits, of what the loss makes of them, and of their gradients."
+    ),
+    "kv_cache": QT_TRANSLATE_NOOP(
+        "estimator", "Keys and values of tokens, or the states that are kept in their place."
+    ),
     "temporary": QT_TRANSLATE_NOOP("estimator", "Working set of the operator that runs at this moment."),
 }
 
