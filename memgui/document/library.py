@@ -102,12 +102,13 @@ class Library(Opening):
         self._seen[entry.key] = loaded.entry
         preset = loaded.preset
         content = preset.content
+        name = one_line(preset.name)
         if isinstance(content, Scenario):
-            name = one_line(preset.name)
             self._load(State(content, content.model, name, entry.key, preset.measured, preset.report), name)
+            told: tuple[Message, ...] = ()
         else:
-            self.use_model(content, report=preset.report)
-        self._tell_issues(preset.name, loaded.issues)
+            told = self._put(content, None, preset.report)
+        self._say_open(name, told, loaded.issues)
 
     # -- saving --------------------------------------------------------------------------------
 

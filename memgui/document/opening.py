@@ -5,6 +5,7 @@ Every fault becomes a :class:`Notice`; the open scenario is then as it was.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from memgui.document.jobs import Job, Jobs
 from memgui.document.nearby import Nearby
 from memgui.document.reading import Reading
 from memgui.document.telling import Telling
-from memgui.files.bounded import display_name
+from memgui.files.bounded import FileFault, display_name
 from memgui.presets import share
 from memgui.presets.codec import Decoded
 from memgui.presets.recent import with_recent, without_recent
@@ -26,16 +27,18 @@ from memgui.spec import (
     NO_REPORT,
     QT_TRANSLATE_NOOP,
     ImportReport,
+    Issue,
     Message,
     ModelSpec,
     Scenario,
     get,
-    one_line,
 )
 
 if TYPE_CHECKING:
     from memgui.importers.quantization import Quantization
     from memgui.planning.opening import Opened
+
+_LEFT = QT_TRANSLATE_NOOP("messages", "{file} was left as it is: one file is open at a time.")
 
 # What reads other programs' files is imported where it is used: a start that opens none is quicker.
 
@@ -82,9 +85,7 @@ class Opening(Telling):
         self, model: ModelSpec, quantization: Quantization | None = None, report: ImportReport = NO_REPORT
     ) -> None:
         """Put a model into the open scenario, its weights as they are stored where that is known."""
-        told = self._put(model, quantization, report)
-        if told:
-            self._tell(Message(QT_TRANSLATE_NOOP("messages", "{name} is open."), {"name": model.name}), told)
+        self._say_open(model.name, self._put(model, quantization, report))
 
     def _put(
         self, model: ModelSpec, quantization: Quantization | None, report: ImportReport
@@ -109,19 +110,42 @@ class Opening(Telling):
 
     def open_path(self, path: Path) -> None:
         """Open a config.json, a folder with a model, weights or a preset; the reading is done aside."""
+        self.open_first((path,))
+
+    def open_first(self, paths: Sequence[Path], others: tuple[Message, ...] = ()) -> None:
+        """Open the first of ``paths`` that can be opened, and say why none of the rest is.
+
+        ``others`` say so of more that came with them.
+        """
         from memgui.planning.opening import opened_path
 
-        def read(job: Job) -> Opened:
+        def read(job: Job) -> tuple[Opened | None, tuple[Message, ...]]:
             def progress(done: int, total: int) -> bool:
                 reading.report(done, total)
                 return not job.cancelled
 
-            return opened_path(path, progress)
+            faults: list[Message] = []
+            for number, path in enumerate(paths, 1):
+                reading.name = display_name(path)
+                try:
+                    found = opened_path(path, progress)
+                except FileFault as fault:
+                    faults.append(fault.message)
+                else:
+                    left = [Message(_LEFT, {"file": display_name(path)}) for path in paths[number:]]
+                    return found, (*faults, *left, *others)
+            return None, (*faults, *others)
 
-        def opened(found: Opened) -> None:
-            if reading.end():
-                self._tell(Message(QT_TRANSLATE_NOOP("messages", "{name} is open."), {"name": reading.name}))
-            self.show(found)
+        def opened(answer: tuple[Opened | None, tuple[Message, ...]]) -> None:
+            was_said = reading.end()
+            found, beside = answer
+            if found is not None:
+                self.show(found, beside, was_said=was_said)
+            elif len(beside) == 1:
+                self._tell(beside[0], severity="error")
+            else:
+                text = QT_TRANSLATE_NOOP("messages", "Nothing of it can be opened: {count} files.")
+                self._tell(Message(text, {"count": len(beside)}), beside, severity="error")
 
         def failed(error: Exception) -> None:
             reading.end()
@@ -130,42 +154,62 @@ class Opening(Telling):
         if self._reading is not None:
             self._reading.end()
         reading = self._reading = Reading(
-            display_name(path), self.told.emit, lambda: self._jobs.cancel("open"), self
+            display_name(paths[0]), self.told.emit, lambda: self._jobs.cancel("open"), self
         )
-        self._jobs.run(
-            "open",
-            read,
-            opened,
-            failed,
-            asked=True,
-        )
+        self._jobs.run("open", read, opened, failed, asked=True)
 
-    def show(self, found: Opened) -> None:
-        """Open what was read, here or elsewhere (the command line); a file is remembered."""
-        self._take(found, found.model.name if found.path is None else display_name(found.path))
+    def show(self, found: Opened, beside: tuple[Message, ...] = (), *, was_said: bool = False) -> None:
+        """Open what was read, here or elsewhere (the command line); a file is remembered.
+
+        ``beside`` says what became of files that came with it, ``was_said`` that the reading was spoken of.
+        """
+        self._take(found, beside, was_said=was_said)
         if found.path is not None:
             self._remember(found.path)
 
-    def _take(self, found: Opened, name: str) -> None:
+    def _take(self, found: Opened, beside: tuple[Message, ...] = (), *, was_said: bool = False) -> None:
         content, report = found.content, found.report
+        name = found.name or (found.model.name if found.path is None else display_name(found.path))
+        told: tuple[Message, ...] = ()
         if isinstance(content, Scenario):
             self._load(State(content, content.model, name, measured=found.measured, report=report), name)
-            self._tell_issues(name, found.issues)
-        elif found.is_preset or not report:
-            self.use_model(content, found.quantization, report)
-            self._tell_issues(name, found.issues)
         else:
             told = self._put(content, found.quantization, report)
+        counted = not found.is_preset and bool(report)
+        self._say_open(name, told, found.issues, report if counted else NO_REPORT, beside, was_said=was_said)
+
+    def _say_open(
+        self,
+        name: str,
+        told: tuple[Message, ...],
+        issues: tuple[Issue, ...] = (),
+        report: ImportReport = NO_REPORT,
+        beside: tuple[Message, ...] = (),
+        *,
+        was_said: bool = False,
+    ) -> None:
+        """Say once that ``name`` is open, where there is more to say of it."""
+        text, severity = QT_TRANSLATE_NOOP("messages", "{name} is open."), "info"
+        counts: dict[str, int] = {}
+        details = (*told, *(issue.message for issue in issues), *report.lines)
+        if beside:
+            text, severity = QT_TRANSLATE_NOOP("messages", "{name} is open; not opened: {count}."), "warning"
+            counts, details = {"count": len(beside)}, (*beside, *details)
+        elif issues:
+            text = QT_TRANSLATE_NOOP("messages", "{name} is open; wrong or unknown in it: {count}.")
+            counts, severity = {"count": len(issues)}, "warning"
+        elif report:
+            text = QT_TRANSLATE_NOOP(
+                "messages",
+                "{name} is open: {understood} keys understood, {assumed} assumed, {ignored} ignored.",
+            )
             counts = {
                 "understood": len(report.understood),
                 "assumed": len(report.assumed),
                 "ignored": len(report.ignored) + report.unnamed,
             }
-            template = QT_TRANSLATE_NOOP(
-                "messages",
-                "{name} is open: {understood} keys understood, {assumed} assumed, {ignored} ignored.",
-            )
-            self._tell(Message(template, {"name": name, **counts}), (*told, *report.lines))
+        if details or was_said or counts:
+            self._tell(Message(text, {"name": name, **counts}), details, severity=severity)
 
     def open_text(self, text: str) -> bool:
         """Open a preset shared as text; false where the text claims to be none."""
@@ -175,7 +219,7 @@ class Opening(Telling):
             return False
         decoded: Decoded | None = self._try(lambda: share.from_text(text))
         if decoded is not None:
-            self._take(of_preset(decoded), one_line(decoded.preset.name))
+            self._take(of_preset(decoded))
         return True
 
     def open_named(self, name: str) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from memgui.document.notice import Notice
 from memgui.files.bounded import FileFault
-from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec import Message
 
 T = TypeVar("T")
 
@@ -31,14 +31,6 @@ class Telling(QObject):
         if not isinstance(error, FileFault):
             raise error
         self._tell(error.message, severity="error")
-
-    def _tell_issues(self, name: str, issues: tuple[Issue, ...]) -> None:
-        if issues:
-            message = Message(
-                QT_TRANSLATE_NOOP("messages", "{name} is open; wrong or unknown in it: {count}."),
-                {"name": name, "count": len(issues)},
-            )
-            self._tell(message, tuple(issue.message for issue in issues), severity="warning")
 
     def _tell(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,10 +16,21 @@ from memgui.document.notice import Notice
 from memgui.gui.context import AppContext
 from memgui.presets.codec import SUFFIX
 from memgui.presets.entries import Entry, State
-from memgui.spec import QT_TRANSLATE_NOOP, Message
+from memgui.spec import QT_TRANSLATE_NOOP, Message, one_line
 
 AskName = Callable[[str, str, Callable[[str], bool]], None]
 """Asks a question with a name to begin with; the last argument takes the answer and says whether it did."""
+
+
+_ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+def from_network(address: str) -> Message:
+    """Why what lies at an address is not opened."""
+    text = QT_TRANSLATE_NOOP(
+        "messages", "memgui opens files of this computer and fetches nothing from a network: {address}"
+    )
+    return Message(text, {"address": one_line(address[:200])})
 
 
 class Files(QObject):
@@ -100,7 +112,9 @@ class Files(QObject):
         """Open a shared preset, a path, or a built-in model by name."""
         text = text.strip().strip("\"'")
         if not text:
-            self._tell(Message(QT_TRANSLATE_NOOP("messages", "The clipboard holds no text.")))
+            self._tell(Message(QT_TRANSLATE_NOOP("messages", "There is no file and no text to open.")))
+        elif _ADDRESS.match(text):
+            self._tell(from_network(text))
         elif not self._context.library.open_text(text):
             # Not Path.expanduser(): it raises where there is no such person.
             named = QUrl(text).toLocalFile() if text.startswith("file://") else os.path.expanduser(text)

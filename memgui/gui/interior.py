@@ -17,7 +17,7 @@ from memgui.gui.accessible import install
 from memgui.gui.actions import Actions
 from memgui.gui.context import AppContext
 from memgui.gui.device_items import device_search
-from memgui.gui.files import Files
+from memgui.gui.files import Files, from_network
 from memgui.gui.form.form import OPEN_AT_FIRST, REST_MS, Form
 from memgui.gui.main_window import MainWindow
 from memgui.gui.menus import fill_menus
@@ -203,9 +203,10 @@ class Interior(QObject):
 
     def take(self, mime: QMimeData) -> None:
         """Open what was dropped or pasted."""
-        paths = [url.toLocalFile() for url in mime.urls() if url.isLocalFile()]
+        paths = [Path(name) for url in mime.urls() if (name := url.toLocalFile())]
         if paths:
-            self.context.library.open_path(Path(paths[0]))
+            away = (url.toString() for url in mime.urls() if not url.isLocalFile())
+            self.context.library.open_first(paths, tuple(from_network(address) for address in away))
         else:
             self.files.open_text(mime.text())
 

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from memgui.gui.controls.buttons import Button
 from memgui.gui.controls.fields import LineEdit
 from memgui.gui.theme import Look, Role
-from memgui.presets.codec import MAX_NAME
 
 
 class NameBar(QWidget):
@@ -24,7 +23,6 @@ class NameBar(QWidget):
         self._question.setFont(Look.of(self).font(Role.BODY, 500))
         self.save = Button(self.tr("Save"), primary=True, parent=self)
         self.line = LineEdit(parent=self)
-        self.line.setMaxLength(MAX_NAME)
         self.line.installEventFilter(self)
         self.line.textChanged.connect(lambda text: self.save.setEnabled(bool(text.strip())))
         self.save.clicked.connect(self._take)
@@ -41,7 +39,7 @@ class NameBar(QWidget):
         self.hide()
 
     def ask(self, question: str, name: str, answer: Callable[[str], bool]) -> None:
-        """Ask; ``answer`` gets the name and says whether it was taken (else the line stays)."""
+        """Ask; ``answer`` gets the name and says whether it was taken (else it told why)."""
         self._answer = answer
         self._question.setText(question)
         self.line.setAccessibleName(question)

@@ -7,10 +7,12 @@ from PySide6.QtCore import QObject
 from memgui.document.notice import Notice
 from memgui.document.pins import Pin
 from memgui.document.result import Result
+from memgui.files.bounded import FileFault
 from memgui.gui.actions import Actions
 from memgui.gui.context import AppContext
 from memgui.gui.files import AskName
 from memgui.gui.main_window import MainWindow
+from memgui.presets.codec import check_name
 from memgui.spec import QT_TRANSLATE_NOOP, Message
 
 
@@ -65,7 +67,11 @@ class Pinning(QObject):
         """Ask for another name."""
 
         def answer(name: str) -> bool:
-            self._context.pins.rename(pin, name)
+            try:
+                self._context.pins.rename(pin, check_name(name))
+            except FileFault as fault:
+                self._context.library.told.emit(Notice(fault.message, "error"))
+                return False
             return True
 
         self._ask_name(self.tr("Name of the pinned set-up"), pin.name, answer)

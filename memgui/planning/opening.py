@@ -35,6 +35,7 @@ from memgui.spec import (
     Scenario,
     ScenarioError,
     get,
+    one_line,
     replace,
 )
 from memgui.spec.fields import BY_PATH
@@ -63,6 +64,8 @@ class Opened:
     measured: Mapping[str, Any] = field(default_factory=dict)
     """What a preset says that real runs used."""
     is_preset: bool = False
+    name: str = ""
+    """A preset's own name."""
     path: Path | None = field(default=None, compare=False)
     """Where it lies; ``None`` for what is built in."""
 
@@ -142,7 +145,14 @@ def _weights_alone(source: ModelSource, progress: Progress | None) -> Opened:
 def of_preset(decoded: Decoded) -> Opened:
     """What a preset holds."""
     preset = decoded.preset
-    return Opened(preset.content, preset.report, decoded.issues, measured=preset.measured, is_preset=True)
+    return Opened(
+        preset.content,
+        preset.report,
+        decoded.issues,
+        measured=preset.measured,
+        is_preset=True,
+        name=one_line(preset.name),
+    )
 
 
 def _others(source: ModelSource) -> tuple[Message, ...]:

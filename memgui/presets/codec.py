@@ -85,9 +85,7 @@ def check_name(name: str) -> str:
     if not stripped or len(stripped) > MAX_NAME:
         raise BadName(
             name,
-            QT_TRANSLATE_NOOP(
-                "messages", "A preset's name has 1 to {longest} characters; this one has {length}."
-            ),
+            QT_TRANSLATE_NOOP("messages", "A name has 1 to {longest} characters; this one has {length}."),
             longest=MAX_NAME,
             length=len(stripped),
         )

@@ -53,6 +53,59 @@ def test_a_bad_drop_is_said_in_the_window(inside: Interior, tmp_path: Path, qtbo
     assert not inside.notices.isVisible()
 
 
+def test_of_several_files_the_first_that_can_be_is_opened_and_the_rest_accounted_for(
+    inside: Interior, house: House, tmp_path: Path, qtbot: QtBot
+) -> None:
+    house.library.save_as("Mine")
+    preset = next((tmp_path / "home").rglob("*.memgui.json"))
+    broken = tmp_path / "broken.json"
+    broken.write_text("{", "utf-8")
+    mime = QMimeData()
+    files = (tmp_path / "gone.json", broken, config(tmp_path), preset)
+    mime.setUrls([*(QUrl.fromLocalFile(str(path)) for path in files), QUrl("https://example.com/a")])
+    drop(inside, mime)
+    qtbot.waitUntil(lambda: house.document.scenario.model.name == "Small-1B")
+    notice = house.told[-1]
+    assert notice.message.text == "config.json is open; not opened: 4."
+    details = [line.text for line in notice.details]
+    assert [name in line for name, line in zip(("gone", "broken", preset.name), details, strict=False)] == [
+        True
+    ] * 3
+    assert "one file is open at a time" in details[2]
+    assert "nothing from a network" in details[3]
+    assert any("is not stated" in line for line in details[4:])  # what there is to say of what is open
+    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in files[:2]])
+    drop(inside, mime)
+    qtbot.waitUntil(lambda: house.told[-1] is not notice)
+    assert house.told[-1].message.text == "Nothing of it can be opened: 2 files."
+    assert [line.text for line in house.told[-1].details] == details[:2]
+    assert house.document.scenario.model.name == "Small-1B"
+
+
+def test_a_dropped_preset_has_its_own_name(
+    inside: Interior, house: House, tmp_path: Path, qtbot: QtBot
+) -> None:
+    house.document.edit(LENGTH, 12_345)
+    house.library.save_as("Twelve thousand")
+    house.document.edit(LENGTH, 8)
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(next((tmp_path / "home").rglob("*.memgui.json"))))])
+    drop(inside, mime)
+    qtbot.waitUntil(lambda: house.document.scenario.training.sequence_length == 12_345)
+    assert house.document.state.name == "Twelve thousand"
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("", "no file and no text"), ("https://example.com/a.json", "nothing from a network: https://example")],
+)
+def test_what_is_no_file_is_told_apart(inside: Interior, house: House, address: str, said: str) -> None:
+    mime = QMimeData()
+    mime.setUrls([QUrl(address)])
+    inside.take(mime)
+    assert said in house.told[-1].message.text
+
+
 def test_dropped_and_pasted_text(inside: Interior, house: House) -> None:
     house.document.edit(LENGTH, 12_345)
     shared = house.library.shared_text()
@@ -157,6 +210,24 @@ def test_saving_asks_for_a_name_once(inside: Interior, house: House) -> None:
     inside.actions.save.trigger()
     assert not inside.names.isVisible()
     assert not inside.window.isWindowModified()
+
+
+@pytest.mark.parametrize("action", ["save_as", "rename pin"])
+def test_no_name_is_cut(inside: Interior, house: House, action: str) -> None:
+    if action == "save_as":
+        inside.actions.save_as.trigger()
+    else:
+        inside.pinning.add()
+        inside.pinning.rename(house.pins.all[0])
+    inside.names.line.setText("x" * 500)
+    QTest.keyClick(inside.names.line, Qt.Key.Key_Return)
+    assert "1 to 200 characters; this one has 500" in house.told[-1].message.text
+    assert inside.names.isVisible()
+    assert inside.names.line.text() == "x" * 500
+    assert house.library.presets() == ()
+    inside.names.line.setText("x" * 200)
+    QTest.keyClick(inside.names.line, Qt.Key.Key_Return)
+    assert not inside.names.isVisible()
 
 
 def test_a_taken_name_keeps_the_question_open(inside: Interior, house: House) -> None:
