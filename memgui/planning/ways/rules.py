@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from memgui.estimator.targets import usual_targets
 from memgui.planning.ask import surely_fits
 from memgui.planning.changes import Change, apply, change
 from memgui.planning.solve import solve
@@ -18,7 +19,6 @@ from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
 from memgui.spec.fields import BY_PATH, FIELDS, Choice, Field, Kind
 from memgui.spec.formats import CACHE_FORMATS, SCHEMES
-from memgui.spec.scenario import Lora
 
 _SECTIONS = ("workload", "precision", "engine", "parallelism")
 _NOT_A_WAY = frozenset(
@@ -127,7 +127,7 @@ def smaller_adapters(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     """The usual adapters in place of more, and the largest rank that fits."""
     if not BY_PATH["training.lora.rank"].applies(scenario):
         return
-    usual = Lora().target_modules
+    usual = usual_targets(scenario.model)
     present: tuple[str, ...] = get(scenario, "training.lora.target_modules")
     if "all-linear" in present or not set(present) <= set(usual):
         yield Proposal((change(scenario, "training.lora.target_modules", usual),))
