@@ -254,6 +254,12 @@ class Document(QObject):
         """Keep with the set-up what real runs used, as one undo step called ``text``."""
         self._finish_and_push(msgspec.structs.replace(self._state, measured=measured), text)
 
+    def beside(self, text: str, act: Callable[[bool], None]) -> None:
+        """Have something done (``act(True)``) and undone as a step called ``text``; the scenario stays."""
+        self.finish_gesture()
+        self.undo_stack.push(Change(self, self._state, text, (), self._gesture, act))
+        self.finish_gesture()
+
     def saved_as(self, name: str, preset: str) -> None:
         """The open scenario was saved under that name: not a change of the scenario."""
         self.finish_gesture()

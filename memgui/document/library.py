@@ -5,13 +5,14 @@ Every fault becomes a :class:`Notice`; the open scenario is then as it was.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QCoreApplication, QObject
 
 from memgui.catalog import Catalog
 from memgui.document.document import Document, State
@@ -223,25 +224,17 @@ class Library(Opening):
         return copy
 
     def delete(self, entry: Entry) -> None:
-        """Take a preset away; the notice has a button that brings it back."""
-        deleted = self._try(lambda: self._presets.delete(entry))
-        if deleted is None:
+        """Take a preset away, as an undo step; the notice has a button that brings it back, too."""
+        deletion = _Deletion(self, self._presets, entry)
+        if not deletion.do():
             return
-        seen = self._seen.pop(entry.key, None)  # no other program did it
-        self.changed.emit()
+        text = QCoreApplication.translate("Library", "Delete “{name}”").format(name=one_line(entry.name))
+        self._document.beside(text, deletion.step)
         self._tell(
             Message(QT_TRANSLATE_NOOP("messages", "“{name}” is deleted."), {"name": entry.name}),
             action_text=QT_TRANSLATE_NOOP("messages", "Bring it back"),
-            action=lambda: self._restore(deleted, seen),
+            action=deletion.undo,
         )
-
-    def _restore(self, deleted: Deleted, seen: Entry | None) -> None:
-        restored = self._try(lambda: self._presets.restore(deleted))
-        if restored is None:
-            return
-        if seen is not None and seen.key == restored.key:
-            self._seen[seen.key] = seen
-        self.changed.emit()
 
     def import_file(self, path: Path) -> None:
         """Take the presets in a file among the person's."""
@@ -289,6 +282,43 @@ class Library(Opening):
     def is_own(self, entry: Entry) -> bool:
         """Whether a preset is the person's and not everyone's."""
         return entry.layer is Layer.USER
+
+
+class _Deletion:
+    """A preset that is taken away or brought back, whichever was asked for last."""
+
+    def __init__(self, library: Library, store: PresetStore, entry: Entry) -> None:
+        # Weakly: a cycle through Qt's stack would be taken apart by the collector, in the wrong order.
+        self._library: Library = weakref.proxy(library)
+        self._store, self._entry = store, entry
+        self._gone: Deleted | None = None
+        self._seen: Entry | None = None
+
+    def step(self, on: bool) -> None:
+        """What the undo stack does."""
+        if on:
+            self.do()
+        else:
+            self.undo()
+
+    def do(self) -> bool:
+        """Take it away; whether it is."""
+        if self._gone is None:
+            self._gone = self._library._try(lambda: self._store.delete(self._entry))
+            if self._gone is not None:
+                self._seen = self._library._seen.pop(self._entry.key, None)  # no other program did it
+                self._library.changed.emit()
+        return self._gone is not None
+
+    def undo(self) -> None:
+        """Bring it back, where that was not done otherwise."""
+        gone = self._gone
+        back = self._library._try(lambda: self._store.restore(gone)) if gone is not None else None
+        if back is not None:
+            self._gone, self._entry = None, back  # its file may be called otherwise now
+            if self._seen is not None and self._seen.key == back.key:
+                self._library._seen[back.key] = self._seen
+            self._library.changed.emit()
 
 
 def _said_of(found: Sequence[Entry]) -> dict[str, tuple[str, str]]:

@@ -187,3 +187,45 @@ def test_what_another_window_kept_of_an_open_preset_tells_whether_it_is_changed(
     marks.append(document.is_modified)
     assert marks == [False, True, False]
     assert jobs.close()
+
+
+def test_deleted_presets_come_back_by_undo_whatever_was_said_since(opened: Opened) -> None:
+    library, document = opened.library, opened.document
+
+    def names() -> list[str]:
+        return [entry.name for entry in library.presets()]
+
+    document.edit("training.sequence_length", 1024)
+    assert library.save_as("Second")
+    for entry in library.presets():
+        library.delete(entry)
+    library.open_named("nothing of that name")
+    assert names() == []
+    document.undo_stack.undo()
+    assert names() == ["Second"]
+    document.undo_stack.undo()
+    assert names() == ["Mine", "Second"]
+    assert document.scenario.training.sequence_length == 1024
+    assert library.open_entry() is not None  # still the open one, and saved over without a question
+    assert library.save()
+    assert "saved" in opened.told[-1].message.text
+    document.undo_stack.redo()
+    assert names() == ["Second"]
+    document.undo_stack.undo()
+    document.undo_stack.undo()
+    assert document.scenario.training.sequence_length == 4096
+    assert names() == ["Mine", "Second"]
+
+
+def test_what_the_notice_brought_back_is_not_brought_back_twice(opened: Opened) -> None:
+    opened.library.delete(opened.entry())
+    bring_back = opened.told[-1].action
+    assert bring_back is not None
+    bring_back()
+    assert opened.entry().name == "Mine"
+    for _ in range(2):
+        opened.document.undo_stack.undo()
+        assert opened.entry().name == "Mine"
+        opened.document.undo_stack.redo()
+        assert opened.library.presets() == ()
+    assert [notice.severity for notice in opened.told] == ["info"]
