@@ -179,9 +179,11 @@ def _runs(scenario: Scenario) -> list[InferenceRun]:
         return [InferenceRun(narrow, program, rank_of(narrow))]
     alike: dict[object, InferenceRun] = {}  # devices with layers that are alike run the same
     found: list[InferenceRun] = []
-    for share in placed(scenario, program, scheme_of(scenario)):
+    scheme = scheme_of(scenario)
+    by_place = scheme is not None and bool(scheme.mix or scheme.table)  # each layer is stored in its own way
+    for share in placed(scenario, program, scheme):
         span = Stage(share.stem, share.tail, ((share.start, (share.stop or 0) - share.start),))
-        key = layers_of(program, span)
+        key = share if by_place else layers_of(program, span)
         if key not in alike:
             alike[key] = InferenceRun(scenario, program, share)
         found.append(alike[key])

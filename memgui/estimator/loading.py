@@ -48,6 +48,11 @@ class Base(msgspec.Struct, frozen=True):
         return self.method in ADAPTERS
 
     @property
+    def read_width(self) -> int:
+        """Bytes per number in which a model is read."""
+        return _FULL.get(self.precision, 2)
+
+    @property
     def packed(self) -> bool:
         """Whether the base is packed while it loads."""
         return self.adapted and self.format in BITSANDBYTES
@@ -115,7 +120,7 @@ class _Frozen:
         ]
         buffers = [(b.coefficient, count) for block, count in program.blocks() for b in block.tape.buffers]
         o = program.options
-        how = scheme, base.format, base.precision, o.width, o.base, o.split
+        how = scheme, base.format, base.read_width, o.width, o.base, o.split
         self.same = (program.model, how, (*(one for one in weights if one[0]), *buffers))
 
     def __hash__(self) -> int:
@@ -125,7 +130,7 @@ class _Frozen:
         return isinstance(other, _Frozen) and self.same == other.same
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def _frozen(what: _Frozen) -> Allocator:
     allocator = Allocator()
     _load(what.program, account(what.program, scheme=what.scheme), what.base, allocator)
@@ -179,7 +184,7 @@ def _pack(
 ) -> None:
     """Read, pack and widen what is not packed."""
     parts = _parts(held)
-    half = _FULL.get(base.precision, 2)
+    half = base.read_width
     packed = {parameter for parameter, stored in parts.items() if parameter not in stored}
     factor = 1 if base.format == "int8" else 2
     whole = sum(p.elements // factor if p in packed else p.elements * half for p in weights)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from memgui.estimator import estimate
+from memgui.estimator.estimate import _runs
 from memgui.estimator.result import Estimate
 from memgui.spec import replace
 from tests.estimator.engines.serving import GIB, scenario, served
@@ -82,3 +85,20 @@ def test_what_does_not_divide_is_refused() -> None:
     answer = spread("openai-community/gpt2", 8, "tensor", prompt_tokens=8)
     assert answer.verdict.kind == "unknown"
     assert "8" in answer.verdict.reason.text
+
+
+def test_devices_with_layers_that_are_alike_are_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of equal layers the first, those between and the last device; each one's peak as if run alone."""
+    for name, form in ((QWEN, "bf16"), ("google/gemma-3-27b-it", "bf16"), (QWEN, "q4_k_m")):
+        made = scenario(name, "transformers", device__count=8, parallelism__pipeline=8, weight_format=form)
+        runs = _runs(made)
+        assert len(runs) == 8
+        together = estimate(made)
+        with monkeypatch.context() as patched:
+            patched.setattr(sys.modules[_runs.__module__], "layers_of", lambda program, span: object())
+            assert len(set(_runs(made))) == 8
+            apart = estimate(made)
+        assert together.ranks == apart.ranks
+        assert together.peak_moment == apart.peak_moment
+        if (name, form) == (QWEN, "bf16"):
+            assert len(set(runs)) <= 4  # what does not divide is left to one of them
