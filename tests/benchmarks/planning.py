@@ -16,12 +16,16 @@ from memgui.planning.solve import solve
 from memgui.planning.sweep import Scale, points, spread
 from memgui.planning.ways import ways_to_fit
 from memgui.spec import Scenario, replace
+from tests.benchmarks.drawn import drawn
 
 LENGTH = "training.sequence_length"
 BATCH = "training.micro_batch_size"
 ROUNDS = 5
 FEW = 3
 """Of what takes longest."""
+DRAWN = 16
+SEED = 20
+"""So many set-ups are drawn for the ways figure that nobody picked."""
 
 
 def planning(catalog: Catalog, rounds: int = ROUNDS) -> dict[str, float]:
@@ -29,7 +33,8 @@ def planning(catalog: Catalog, rounds: int = ROUNDS) -> dict[str, float]:
 
     ``sweep_ms`` is 200 points, ``heat_map_ms`` 40 × 40 cells, ``ways_ms`` all single changes and,
     where none is enough, their pairs (``ways_calls`` estimates; of DeepSeek-V3 ``ways_deepseek_ms``),
-    ``solve_ms`` one largest value.
+    ``solve_ms`` one largest value.  ``ways_drawn_ms`` and ``ways_slowest_ms`` are the median and the
+    slowest of ways from set-ups of every kind, drawn by chance, each looked at once, after its estimate.
     """
     base = catalog.first_scenario()
     devices = of_a_sort(catalog.devices, base)
@@ -44,6 +49,8 @@ def planning(catalog: Catalog, rounds: int = ROUNDS) -> dict[str, float]:
         ways_to_fit(scenario, devices, ask)
         calls = max(calls, ask.calls)
         slowest = max(slowest, _median(lambda one=scenario: ways_to_fit(one, devices), few))  # type: ignore[misc]
+    number = DRAWN if rounds > 1 else 2
+    any_kind = sorted(_once(catalog, one) for one in drawn(catalog, number, SEED))
     experts = replace(base, "model", catalog.model("DeepSeek-V3").model)
     return {
         "sweep_ms": _median(lambda: list(points(base, LENGTH, lengths)), rounds),
@@ -51,6 +58,8 @@ def planning(catalog: Catalog, rounds: int = ROUNDS) -> dict[str, float]:
         "ways_ms": slowest,
         "ways_deepseek_ms": _median(lambda: ways_to_fit(experts, devices), few),
         "ways_calls": calls,
+        "ways_drawn_ms": statistics.median(any_kind),
+        "ways_slowest_ms": any_kind[-1],
         "solve_ms": _median(lambda: solve(base, LENGTH), rounds),
         "ladder_ms": _median(lambda: climbed(replace(base, "task", "inference")), rounds),
     }
@@ -72,6 +81,15 @@ def _large(base: Scenario) -> Scenario:
     for name, value in sizes.items():
         base = replace(base, f"model.{name}", value)
     return base
+
+
+def _once(catalog: Catalog, scenario: Scenario) -> float:
+    """Milliseconds of this process that ways from ``scenario`` take, which was estimated before."""
+    devices = of_a_sort(catalog.devices, scenario)
+    gc.collect()
+    start = time.process_time()
+    ways_to_fit(scenario, devices)
+    return (time.process_time() - start) * 1e3
 
 
 def _median(work: Callable[[], object], rounds: int) -> float:

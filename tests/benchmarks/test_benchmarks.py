@@ -21,6 +21,8 @@ PROMISED = {
     "sweep_ms",
     "heat_map_ms",
     "ways_ms",
+    "ways_drawn_ms",
+    "ways_slowest_ms",
     "solve_ms",
 }
 

@@ -13,7 +13,8 @@ from memgui.planning.ask import Asker, surely_fits
 from memgui.planning.changes import Change, apply, change
 from memgui.planning.devices import of_a_sort
 from memgui.planning.solve import solve
-from memgui.planning.ways import Disturbance, Way, Ways, cost_of, rules, title_of, ways_to_fit
+from memgui.planning.ways import Disturbance, Way, Ways, cost_of, hardware, rules, title_of, ways_to_fit
+from memgui.planning.ways.means import Means
 from memgui.planning.words import English
 from memgui.spec import Device, Scenario, get, replace
 from memgui.spec.fields import BY_PATH, FIELDS, Choice, Kind
@@ -205,6 +206,33 @@ def test_work_that_nobody_waits_for_ends() -> None:
 
     with pytest.raises(Stop):
         ways_to_fit(HUGE, CATALOG.devices, Asker(check, remember=True))
+
+
+def test_what_is_refused_for_one_reason_is_not_asked_for_every_number_of_devices() -> None:
+    """Optimizers of whole matrices are not sharded: two questions tell, not one for each of 36 counts."""
+    refused = replace(EAGER, "training.optimizer", "shampoo")
+    ask = Asker(remember=True)
+    found = ways_to_fit(refused, of_a_sort(CATALOG.devices, refused), ask)
+    assert not named(found.all, "parallelism.sharding")
+    assert ask.calls < 300
+    for layout in hardware._layouts(refused):
+        asked = Asker(remember=True)
+        row = hardware._row(refused, layout, Means(asked))
+        assert asked.calls <= 2 or row.counts, layout.path
+
+
+def test_more_devices_are_refused_as_asking_of_each_count_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left out is what nothing can be said of, count by count."""
+    for scenario in (EAGER, replace(EAGER, "training.optimizer", "adafactor"), SERVING):
+        means = Means(Asker(remember=True))
+        for layout in hardware._layouts(scenario):
+            row = hardware._row(scenario, layout, means)
+            with monkeypatch.context() as patched:
+                patched.setattr(Means, "refusal", lambda *_: None)
+                patched.setattr(Means, "prohibition", lambda *_: None)
+                every = hardware._row(scenario, layout, means).changes
+            assert every[: len(row.changes)] == row.changes
+            assert all(means.refusal(scenario, one) for one in every[len(row.changes) :])
 
 
 @pytest.mark.parametrize(

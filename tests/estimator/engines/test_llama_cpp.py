@@ -9,7 +9,7 @@ import pytest
 
 from memgui.estimator import estimate
 from memgui.estimator.engines.cache import Keys, layers
-from memgui.estimator.engines.ggml_graph import compute_buffer
+from memgui.estimator.engines.ggml_graph import _planned, compute_buffer
 from memgui.estimator.engines.llama_cpp import loaded_on, places
 from memgui.estimator.engines.rows import stretch
 from memgui.estimator.engines.weights import model_of
@@ -276,6 +276,13 @@ def test_matrices_split_by_rows_lie_on_every_device() -> None:
         assert first == pytest.approx(second, rel=0.08)  # experts go by layers
     assert stretch(made, 1000, 0) == 384
     assert stretch(made, 1000, 1) == 616
+
+
+def test_a_graph_is_planned_once_for_all_devices_between_the_first_and_the_last() -> None:
+    made = scenario("Llama-3.1-8B", "llama.cpp", device__count=16, parallelism__pipeline=16)
+    before = _planned.cache_info().misses
+    assert len(estimate(made).ranks) == 16
+    assert _planned.cache_info().misses - before == 3
 
 
 def test_rows_and_layers_are_not_split_at_once_and_ollama_splits_layers_only() -> None:
