@@ -23,7 +23,7 @@ BATCH = "training.micro_batch_size"
 ROUNDS = 5
 FEW = 3
 """Of what takes longest."""
-DRAWN = 16
+DRAWN = 10
 SEED = 20
 """So many set-ups are drawn for the ways figure that nobody picked."""
 
