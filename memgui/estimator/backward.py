@@ -13,6 +13,9 @@ from memgui.estimator.outcome import coming_to
 from memgui.estimator.saved import FREED, Saved, staying_in
 from memgui.estimator.tape import ALIAS, NEW, PARAMETER, REPLACES, Op, Tape, Tensor
 
+STATES_MADE = Op("zeros_like", "optimizer", "", (), (), (), (), None, None, None, None)
+"""What runs as an optimizer that steps in the backward pass makes a weight's states."""
+
 
 class Back:
     """A block's backward: its events, and the gradient of its input (``finish``), if there is one.
@@ -227,7 +230,7 @@ class _Weights:
             events.over(op)
             for state in made:
                 events.born(state)
-            events.over(consumer.op)
+            events.over(STATES_MADE)
         if consumer.work.get(weight):
             events.over(op)
             scratch = Scratch(weight, consumer.work[weight], 0)

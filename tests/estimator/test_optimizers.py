@@ -314,3 +314,12 @@ def test_what_a_step_in_the_backward_pass_rules_out(settings: dict[str, Any]) ->
         "no_gradients_to_accumulate",
         "no_gradients_to_clip",
     }
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "ademamix", "lion_8bit"])
+def test_states_that_come_in_the_backward_pass_are_made_by_an_operator(optimizer: str) -> None:
+    """Where a step holds nothing for a moment, the first is highest as a state is filled (measured: T5)."""
+    scenario = training(
+        LLAMA_3_1B, optimizer=optimizer, optimizer_in_backward=True, micro_batch_size=1, sequence_length=8
+    )
+    assert ledger(scenario).steps[0].operators["backward"] == "aten.zeros_like"
