@@ -69,16 +69,25 @@ def require_covered(model: ModelSpec) -> None:
     if shape == "encoder":  # whose modules are loaded when the first of them is looked at
         from memgui.estimator.modules.encoders import HEADS
 
-        if model.head not in HEADS:
+        if model.head not in HEADS or (model.head == "masked" and model.image_size):
             raise NotCovered(_not_yet("model.head", model.head))
     if not _weighted(model) and model.hidden_act == "xielu":
         raise NotCovered(_not_yet("model.hidden_act", model.hidden_act))
     if model.hidden_act not in (*ACTIVATIONS, "xielu") and _writes_a_plain_mlp(model):
         raise NotCovered(_not_yet("model.hidden_act", model.hidden_act))
+    _require_gated(model, shape)
     for name, patterns in (("layer_types", MIXERS), ("mlp_layer_types", FEED_FORWARDS)):
         for value in dict.fromkeys(getattr(model, name)):
             if value not in patterns and value != "none":
                 raise NotCovered(_not_yet(f"model.{name}", value))
+
+
+def _require_gated(model: ModelSpec, shape: str) -> None:
+    """Raise :class:`NotCovered` where layers cannot have embeddings of their own, or several streams."""
+    for name in ("hidden_size_per_layer_input", "altup_num_inputs"):
+        value = getattr(model, name)
+        if value and (shape != "decoder" or model.hidden_act not in ACTIVATIONS):
+            raise NotCovered(_not_yet(f"model.{name}", value))
 
 
 def _weighted(model: ModelSpec) -> bool:

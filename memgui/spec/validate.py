@@ -18,6 +18,7 @@ from memgui.spec.serving import validate_serving
 from memgui.spec.validate_chip import validate_chip
 from memgui.spec.validate_code import code
 from memgui.spec.validate_layout import divisors, layout
+from memgui.spec.validate_parts import parts
 from memgui.spec.values import check
 from memgui.spec.variants import FLAGS, SIZES, variant
 from memgui.spec.variants import MOST as MOST_VARIANTS
@@ -144,6 +145,8 @@ def _model(scenario: Scenario) -> Iterator[Issue]:
     model = scenario.model
     yield from _layer_variants(model.layer_variants)
     yield from _other_weights(model.other_weights)
+    if scenario.method == "detailed":
+        yield from parts(model)
     if model.num_experts and not model.moe_intermediate_size:
         yield Issue(
             "warning",

@@ -180,8 +180,9 @@ def _kinds(scenario: Scenario, share: Share, kept: CacheFormat) -> Iterator[Kind
         else:
             columns = max(layer.kernel - 1, 0)
             carried = 4 if layer.wide else width
-            size = layer.channels * columns * width + layer.state * carried
-            yield layer, count, size // share.tensor
+            size = (layer.channels * columns * width + layer.state * carried) // share.tensor
+            if size:  # a convolution of one token carries nothing on
+                yield layer, count, size
 
 
 def _alike(kinds: list[Kind]) -> list[Kind]:

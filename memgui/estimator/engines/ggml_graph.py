@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from memgui.estimator.coverage import NotCovered, not_with
 from memgui.estimator.engines.cache import RECURRENT
 from memgui.estimator.engines.ggml_recurrent import Recurrent
 from memgui.estimator.engines.graph import Buffer, Graph
@@ -323,7 +324,9 @@ class _Writer:
         stored = g.make("Kcur", (s.tokens, rank + rope), FP32, reads=(key, small))
         g.use(stored)
         self._begin_next()
-        mask = self.masks["all"]
+        mask = self.masks.get("all")
+        if mask is None:
+            raise NotCovered(not_with("model.kv_lora_rank", rank, "sliding_attention"))
         if self.flash:
             seen = g.make("flash_attn_ext", (s.tokens, s.heads, latent), FP32, reads=(query, mask))
         else:

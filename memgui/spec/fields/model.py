@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memgui.spec.fields.field import Choice, Field, Kind
+from memgui.spec.fields.parts import looks_up, streams
 from memgui.spec.fields.rows import choice, count, flag, ratio, size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
@@ -341,6 +342,7 @@ FIELDS: tuple[Field, ...] = (
         minimum=0,
         maximum=1_000_000,
         advanced=True,
+        applies=looks_up,
     ),
     count(
         "vocab_size_per_layer_input",
@@ -349,6 +351,7 @@ FIELDS: tuple[Field, ...] = (
         minimum=0,
         maximum=1_000_000_000,
         advanced=True,
+        applies=looks_up,
     ),
     count(
         "altup_num_inputs",
@@ -357,6 +360,7 @@ FIELDS: tuple[Field, ...] = (
         minimum=0,
         maximum=64,
         advanced=True,
+        applies=streams,
     ),
     count(
         "laurel_rank",
@@ -365,6 +369,7 @@ FIELDS: tuple[Field, ...] = (
         minimum=0,
         maximum=1_000_000,
         advanced=True,
+        applies=streams,
     ),
     flag(
         "embedding_norm",
