@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from PySide6.QtCore import QCoreApplication, QElapsedTimer, QObject, QTimer, Signal
 from PySide6.QtGui import QUndoStack
+from shiboken6 import isValid
 
 from memgui.document.change import Change
 from memgui.document.result import Result
@@ -128,6 +129,13 @@ class Document(QObject):
     def scenario(self) -> Scenario:
         """The open scenario."""
         return self._state.scenario
+
+    def __del__(self) -> None:
+        """Let go of the steps, which are Qt's: a collector that takes a cycle apart may free them first."""
+        stack = self.__dict__.get("undo_stack")
+        if stack is not None and isValid(stack):
+            stack.blockSignals(True)
+            stack.clear()
 
     @property
     def is_modified(self) -> bool:

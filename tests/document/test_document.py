@@ -1,3 +1,4 @@
+import gc
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -307,3 +308,30 @@ def test_lengths_cut_for_one_model_are_not_given_back_to_another_set_up(document
     other = replace(short, "model.hidden_size", 2 * short.model.hidden_size)
     document.use_scenario(other, "Set-up")
     assert get(document.state.as_asked(), LENGTH) == 1024
+
+
+def test_a_document_in_a_cycle_is_taken_apart_steps_first(qapp: QApplication, estimator: Estimator) -> None:
+    """Else the collector may free what Qt's stack still owns, which ends the process."""
+    for _ in range(20):
+        document = Document(scenario(), estimator)
+        for size in (2, 3, 4):
+            document.edit(BATCH, size)
+            document.finish_gesture()
+        stack = document.undo_stack
+        assert stack.count() == 3
+        left = stack.count
+        cycle: list[object] = [document]
+        cycle.append(cycle)
+        cleared: list[int] = []
+        weakref.finalize(stack.command(0), cleared.append, 1)
+        del document, stack, cycle, left
+        gc.collect()
+        assert cleared == [1]
+
+
+def test_a_document_that_goes_lets_go_of_its_steps(qapp: QApplication, estimator: Estimator) -> None:
+    document = Document(scenario(), estimator)
+    document.edit(BATCH, 2)
+    stack = document.undo_stack
+    document.__del__()
+    assert stack.count() == 0
