@@ -186,6 +186,9 @@ def _lengths(scenario: Scenario) -> Iterator[tuple[str, int]]:
     """Tokens that positions are needed for, and the field that makes them more."""
     if scenario.task == "training":
         yield "training.sequence_length", scenario.training.sequence_length
+        target = scenario.training.target_length
+        if target is not None and reads_source(scenario):  # each stack has positions of its own
+            yield "training.target_length", target
         return
     serving = scenario.inference
     if not scenario.model.is_decoder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memgui.catalog import Catalog
 from memgui.spec import Scenario, replace
 from memgui.spec.validate import validate
 from tests.estimator.build import spread
@@ -188,3 +189,19 @@ def test_states_of_a_step_in_backward_are_not_parted(share: float) -> None:
     parted = [one for one in found if one.code == "part_of_the_states_in_backward"]
     assert [one.severity for one in parted] == ["error"] * (share == 0.5)
     assert not [one for one in found if one.severity == "error" and one not in parted]
+
+
+def test_a_target_has_positions_of_its_own() -> None:
+    bart = replace(Catalog().first_scenario(), "model", Catalog().model("bart-large").model)
+    bart = replace(bart, "training.sequence_length", 512)
+    assert codes(replace(bart, "training.target_length", 5000))["beyond_longest"] == "error"
+    assert "beyond_longest" not in codes(replace(bart, "training.target_length", 64))
+
+
+@pytest.mark.parametrize(
+    ("base", "precision", "told"),
+    [("bf16", "fp16_mixed", True), ("fp16", "bf16_mixed", True), ("bf16", "bf16_mixed", False)],
+)
+def test_halves_that_meet_are_told(base: str, precision: str, told: bool) -> None:
+    scenario = replace(replace(SCENARIO, "training.method", "lora"), "training.base_format", base)
+    assert ("halves_mixed" in codes(replace(scenario, "training.precision", precision))) is told
