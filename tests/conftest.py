@@ -73,9 +73,10 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def frozen_heap(qapp: QApplication) -> QApplication:
-    """Takes what the imports made out of the collector's sight, so that collecting after a test is quick."""
+    """Takes what was made before out of the collector's sight, so that collecting after a test is quick."""
+    gc.unfreeze()
     gc.collect()
     gc.freeze()
     return qapp
