@@ -127,9 +127,7 @@ class Between:
         for stack in self.program.stacks:
             live.add(stack.results, stack.frame.sort_running)
         if self.gives_cache:
-            for kind in self.program.kinds:
-                for block in kind.blocks:
-                    live.add(block.cache, block.sort_running, kind.count)
+            live.include(self.cache())
 
     @property
     def gives_cache(self) -> bool:

@@ -153,14 +153,20 @@ def stated_by(letter: str, model: ModelSpec) -> str | None:
     """The path of the field that says what ``letter`` is worth, of those that may."""
     path = MODEL[letter][1]
     if path is None:
-        fields = [name for name in _STATED_BY.get(letter, ()) if getattr(model, name)]
-        path = f"model.{fields[0]}" if fields else None
+        name = _stating(letter, model)
+        path = f"model.{name}" if name else None
     return path
+
+
+def _stating(letter: str, model: ModelSpec) -> str:
+    """The first of the fields that may say what ``letter`` is worth that does; nothing where none does."""
+    return next((name for name in _STATED_BY.get(letter, ()) if getattr(model, name)), "")
 
 
 def chunk_tokens(model: ModelSpec) -> int:
     """Tokens that recurrences work on together."""
-    return model.mamba_chunk_size or model.linear_chunk_size or 1
+    name = _stating("Q", model)
+    return getattr(model, name) if name else 1
 
 
 def window(model: ModelSpec) -> int:
@@ -170,4 +176,5 @@ def window(model: ModelSpec) -> int:
 
 def convolution_tokens(model: ModelSpec) -> int:
     """Tokens that the model's short convolution reads."""
-    return model.mamba_d_conv or model.linear_conv_kernel_dim or model.conv1d_width
+    name = _stating("K", model)
+    return getattr(model, name) if name else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 import msgspec
@@ -214,10 +214,10 @@ def of_stages(scenario: Scenario, runs: Iterable[tuple[str, Run]]) -> Estimate:
     return msgspec.structs.replace(worst.estimate(), ranks=tuple(ranks))
 
 
-def _assembled(scenario: Scenario, runs: Iterable[Run]) -> list[Assembly]:
+def _assembled(scenario: Scenario, runs: Sequence[Run]) -> list[Assembly]:
     """One for each device; those that run the same have the same one."""
-    known: dict[Run, Assembly] = {}
-    return [known.setdefault(run, Assembly(scenario, run)) for run in runs]
+    known = {run: Assembly(scenario, run) for run in dict.fromkeys(runs)}
+    return [known[run] for run in runs]
 
 
 class Assembly:

@@ -343,8 +343,7 @@ class TrainingRun(Run):
 
     def left(self, walk: Walk) -> Stock:
         """What of a micro batch is alive in the optimizer's step."""
-        left = Stock()
-        left.include(self.named(walk))
+        left = Stock(self.named(walk))
         if self.refers:
             left.include(walk.all_referred())
         return left
