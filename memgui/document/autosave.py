@@ -117,5 +117,5 @@ class Autosave(QObject):
                 "messages",
                 "What is open cannot be kept, and would be lost if memgui ended now. {reason}",
             ),
-            {"reason": msgspec.structs.replace(fault, args=known).text},
+            {"reason": msgspec.structs.replace(fault, args=known)},
         )

@@ -230,7 +230,7 @@ def write_fault(path: StrPath, error: OSError | ValueError) -> FileFault:
     reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
     return FileFault(
         name,
-        QT_TRANSLATE_NOOP("messages", "{file} cannot be written in {folder}: {reason}."),
+        QT_TRANSLATE_NOOP("messages", "{file} cannot be written in {folder}: the system says “{reason}”."),
         folder=folder,
         reason=printable(reason),
     )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Value
 
 Progress = Callable[[int, int], bool]
 """``progress(done, total)`` of a long reading; an answer of ``False`` cancels it."""
@@ -36,7 +36,7 @@ class FileFault(Exception):
     where the whole file is meant.
     """
 
-    def __init__(self, file: str, template: str, where: str = "", **args: str | int | float) -> None:
+    def __init__(self, file: str, template: str, where: str = "", **args: Value) -> None:
         self.file = file
         self.where = where
         shown = {
@@ -236,6 +236,8 @@ def _os_fault(name: str, error: OSError | ValueError) -> FileFault:
             return FileFault(name, known)
         reason = error.strerror or type(error).__name__
         return FileFault(
-            name, QT_TRANSLATE_NOOP("messages", "{file} cannot be read: {reason}."), reason=printable(reason)
+            name,
+            QT_TRANSLATE_NOOP("messages", "{file} cannot be read: the system says “{reason}”."),
+            reason=printable(reason),
         )
     return FileFault(name, QT_TRANSLATE_NOOP("messages", "{file} is no path that the file system can hold."))

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 
 from memgui.files.bounded import EMPTY, FileFault, StrPath, display_name, printable, read_whole
 from memgui.files.json_structure import check_structure, position
-from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Value
 
 MAX_BYTES: Final = 4 * 2**20
 """Largest config.json that is read (bytes); the largest known real ones have some hundred thousand."""
@@ -24,6 +24,49 @@ MAX_VALUES: Final = 100_000
 """Most values (numbers, texts, lists, objects) of one config.json."""
 MAX_INTEGER: Final = 10**12
 """Largest number a getter gives unless told otherwise; no count of a real model comes near it."""
+
+_NO_JSON: Final = QT_TRANSLATE_NOOP("messages", "{file} is not valid JSON at line {line}, column {column}.")
+_BROKEN: Final = {
+    "Expecting value": QT_TRANSLATE_NOOP(
+        "messages", "{file} is not valid JSON at line {line}, column {column}: a value is needed there."
+    ),
+    "Expecting property name": QT_TRANSLATE_NOOP(
+        "messages",
+        "{file} is not valid JSON at line {line}, column {column}: a key in double quotes is needed there.",
+    ),
+    "Expecting ':'": QT_TRANSLATE_NOOP(
+        "messages", "{file} is not valid JSON at line {line}, column {column}: a colon is needed there."
+    ),
+    "Expecting ','": QT_TRANSLATE_NOOP(
+        "messages",
+        "{file} is not valid JSON at line {line}, column {column}: a comma or the end of the list or object "
+        "is needed there.",
+    ),
+    "Illegal trailing comma": QT_TRANSLATE_NOOP(
+        "messages",
+        "{file} is not valid JSON at line {line}, column {column}: no comma is allowed after the last value.",
+    ),
+    "Extra data": QT_TRANSLATE_NOOP(
+        "messages",
+        "{file} is not valid JSON at line {line}, column {column}: nothing is allowed after the end of the "
+        "object.",
+    ),
+    "Unterminated string": QT_TRANSLATE_NOOP(
+        "messages",
+        "{file} is not valid JSON at line {line}, column {column}: the text that begins there never ends.",
+    ),
+    "Invalid control character": QT_TRANSLATE_NOOP(
+        "messages",
+        "{file} is not valid JSON at line {line}, column {column}: a line break or control character is "
+        "allowed in a text only as an escape.",
+    ),
+    "Invalid \\": QT_TRANSLATE_NOOP(
+        "messages",
+        "{file} is not valid JSON at line {line}, column {column}: the backslash there begins no escape "
+        "that JSON has.",
+    ),
+}
+"""How the complaints of Python's parser begin, and what is said in their place."""
 
 
 def load_object(
@@ -82,11 +125,8 @@ def parse_object(
     except json.JSONDecodeError as error:
         raise FileFault(
             name,
-            QT_TRANSLATE_NOOP(
-                "messages", "{file} is not valid JSON at line {line}, column {column}: {reason}."
-            ),
+            next((said for start, said in _BROKEN.items() if error.msg.startswith(start)), _NO_JSON),
             where=f"{error.lineno}:{error.colno}",
-            reason=error.msg,
             line=error.lineno,
             column=error.colno,
         ) from None
@@ -241,7 +281,7 @@ class JsonObject:
         """A list of objects."""
         return tuple(self._child(at, value) for at, value in self._items(key))
 
-    def refuse(self, key: str, template: str, **args: str | int | float) -> NoReturn:
+    def refuse(self, key: str, template: str, **args: Value) -> NoReturn:
         """Raise a fault about ``key``; the template's ``{file}``, ``{where}``, ``{value}`` are filled in."""
         self._refuse(self.at(key), self.value.get(key), template, FileFault, **args)
 
@@ -315,7 +355,7 @@ class JsonObject:
         value: object,
         template: str,
         fault: type[FileFault] = WrongType,
-        **args: str | int | float,
+        **args: Value,
     ) -> NoReturn:
         if value is None:
             fault = FileFault

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from PySide6.QtCore import QCoreApplication
 
 from memgui.spec import Issue, Message
 from memgui.spec.fields import BY_PATH, SECTIONS, Field
+from memgui.spec.messages import Value
 
 _LONG = r"[^\s/-]{28,}"
 """A word too long for a narrow line: a commit's name, a number of fifty digits."""
@@ -32,16 +34,23 @@ def section_title(key: str) -> str:
 
 def message_text(message: Message) -> str:
     """A message with its values; a field is called by its label, not by its path."""
-    path = message.args.get("path")
-    if isinstance(path, str) and path in BY_PATH:
-        message = Message(message.template, {**message.args, "path": label(path)})
-    return message.format(QCoreApplication.translate("messages", message.template))
+    return _labelled(message).said(partial(QCoreApplication.translate, "messages"))
+
+
+def _labelled(message: Message) -> Message:
+    args = {key: _shown(key, value) for key, value in message.args.items()}
+    return Message(message.template, args)
+
+
+def _shown(key: str, value: Value) -> Value:
+    if isinstance(value, Message):
+        return _labelled(value)
+    return label(value) if key == "path" and isinstance(value, str) else value
 
 
 def issue_text(issue: Issue) -> str:
     """What is wrong, and what is allowed after it."""
-    text = message_text(issue.message)
-    return text if issue.allowed is None else f"{text} {message_text(issue.allowed)}"
+    return message_text(issue.whole)
 
 
 def value_text(field: Field, value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import msgspec
 
@@ -22,6 +22,7 @@ from memgui.importers.towers import read_towers
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Scenario
+from memgui.spec.types import allowed_type
 from memgui.spec.validate import validate
 
 INNER_TEXT: Final = ("text_config", "llm_config", "language_config", "thinker_config", "text_model_config")
@@ -201,18 +202,31 @@ def _require_size(config: Config) -> None:
 def _model(fields: Fields, file: JsonObject) -> ModelSpec:
     try:
         model = msgspec.convert(fields, ModelSpec, strict=True)
-    except msgspec.ValidationError as error:
-        raise FileFault(
-            file.name,
-            QT_TRANSLATE_NOOP("messages", "{file} describes no model that can be held: {reason}."),
-            reason=shown(str(error)),
-        ) from None
+    except msgspec.ValidationError:
+        _refuse_type(fields, file)
     for issue in validate(Scenario(model=model)):
         if issue.severity == "error" and all(path.startswith("model.") for path in issue.paths):
             raise FileFault(
                 file.name,
                 QT_TRANSLATE_NOOP("messages", "{file}: {where}: {reason}"),
                 ", ".join(path.removeprefix("model.") for path in issue.paths),
-                reason=issue.text,
+                reason=issue.whole,
             )
     return model
+
+
+def _refuse_type(fields: Fields, file: JsonObject) -> NoReturn:
+    """Name the first of ``fields`` that a model cannot hold."""
+    for field in msgspec.structs.fields(ModelSpec):
+        value = fields.get(field.name, field.default)
+        try:
+            msgspec.convert(value, field.type, strict=True)
+        except msgspec.ValidationError:
+            raise FileFault(
+                file.name,
+                QT_TRANSLATE_NOOP("messages", "{file}: {where} cannot be {value}. {allowed}"),
+                field.name,
+                value=shown(value),
+                allowed=allowed_type(field.type),
+            ) from None
+    raise FileFault(file.name, QT_TRANSLATE_NOOP("messages", "{file} describes no model that can be held."))

@@ -119,12 +119,11 @@ def _parse_header(header: bytes, file: BoundedFile) -> Part:
     try:
         entries = _HEADER.decode(header)
         metadata = _METADATA.decode(header).texts
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         _look_closely(header, file.name)
         raise FileFault(
             file.name,
-            QT_TRANSLATE_NOOP("messages", "{file} has a header that is not valid JSON: {reason}."),
-            reason=printable(str(error)),
+            QT_TRANSLATE_NOOP("messages", "{file} has a header that is not valid JSON."),
         ) from None
     texts = [*entries, *metadata, *metadata.values()]
     keys = 4 * len(entries)  # one for the tensor, three within

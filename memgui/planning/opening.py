@@ -335,7 +335,7 @@ def with_device(scenario: Scenario, given: Mapping[str, Any], catalog: Catalog) 
                 ("device.name",),
                 Message(
                     QT_TRANSLATE_NOOP("messages", "device.name cannot be {name}: {reason}"),
-                    _reason(unknown, name),
+                    {"name": name[:80], "reason": unknown.message},
                 ),
                 Message(
                     QT_TRANSLATE_NOOP("messages", "Any name is allowed with device.memory_bytes beside it.")
@@ -346,7 +346,3 @@ def with_device(scenario: Scenario, given: Mapping[str, Any], catalog: Catalog) 
         if path not in given or path == "device.name":
             scenario = replace(scenario, path, value)
     return scenario
-
-
-def _reason(unknown: UnknownName, name: str) -> dict[str, str | int | float]:
-    return {"name": name[:80], "reason": unknown.message.text}

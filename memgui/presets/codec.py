@@ -267,6 +267,8 @@ def plain(value: Any) -> Any:
         return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, tuple):
         return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
     return value
 
 
@@ -285,9 +287,15 @@ def dump(name: str, envelope: Plain, limit: int, indent: int | None = 2) -> byte
     """
     try:
         data = (json.dumps(envelope, ensure_ascii=False, indent=indent, allow_nan=False) + "\n").encode()
-    except ValueError as error:  # NaN, or half of a surrogate pair
+    except UnicodeEncodeError:
         raise FileFault(
-            name, QT_TRANSLATE_NOOP("messages", "{file} cannot be saved: {reason}."), reason=str(error)
+            name,
+            QT_TRANSLATE_NOOP("messages", "{file} cannot be saved: it holds half a character."),
+        ) from None
+    except ValueError:
+        raise FileFault(
+            name,
+            QT_TRANSLATE_NOOP("messages", "{file} cannot be saved: a number in it is not finite."),
         ) from None
     require_limit(name, len(data), limit)
     return data

@@ -27,6 +27,7 @@ from memgui.spec import (
     one_line,
 )
 from memgui.spec.fields import BY_PATH
+from memgui.spec.messages import Value
 from memgui.spec.values import check
 
 Plain = dict[str, Any]
@@ -103,13 +104,12 @@ class Reader:
         """The report of the file that the model came from; an empty one where it is missing or wrong."""
         try:
             return report_of(plain.get(REPORT, {}))
-        except ValueError as error:  # of msgspec too
+        except ValueError:  # of msgspec too
             self._add(
                 "warning",
                 "bad_value",
                 REPORT,
-                QT_TRANSLATE_NOOP("messages", "{path} cannot be read and is left out: {reason}."),
-                reason=printable(str(error)),
+                QT_TRANSLATE_NOOP("messages", "{path} is not as memgui writes it and is left out."),
             )
             return NO_REPORT
 
@@ -191,19 +191,21 @@ class Reader:
             # A third of the fields are plain numbers and texts, which a start need not have looked at twice.
             plain = type(value) is field.type
             converted = value if plain else msgspec.convert(value, field.type, strict=True)
-        except msgspec.ValidationError as error:
-            reason = str(error)
+        except msgspec.ValidationError:
+            from memgui.spec.types import allowed_type  # where something is wrong, not at each start
+
+            allowed = allowed_type(field.type)
         else:
             row = BY_PATH.get(path)
             issue = check(row, converted) if row is not None and self._ranges else None
             if issue is None:
                 return self._plain(path, converted)
-            reason = issue.allowed.text if issue.allowed is not None else issue.message.text
+            allowed = issue.allowed if issue.allowed is not None else issue.message
         default = field.default
         if field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory()
         instead = self._instead(path, before, default)
-        self._add_wrong(path, value, reason, instead)
+        self._add_wrong(path, value, allowed, instead)
         return instead
 
     def _plain(self, path: str, value: Any) -> Any:
@@ -233,14 +235,14 @@ class Reader:
             return max(1, before["hidden_size"] // max(1, before["num_attention_heads"]))
         return _TYPICAL[name]
 
-    def _add_wrong(self, path: str, value: object, reason: str, instead: object) -> None:
+    def _add_wrong(self, path: str, value: object, allowed: Message, instead: object) -> None:
         self._add(
             "warning",
             "bad_value",
             path,
-            QT_TRANSLATE_NOOP("messages", "{path} cannot be {value}: {reason}. {instead} was taken."),
+            QT_TRANSLATE_NOOP("messages", "{path} cannot be {value}; {instead} was taken. {allowed}"),
             value=shown(value),
-            reason=reason.rstrip("."),
+            allowed=allowed,
             instead=shown(instead),
         )
 
@@ -253,7 +255,7 @@ class Reader:
             instead=shown(instead),
         )
 
-    def _add(self, severity: str, code: str, path: str, template: str, **args: str | int | float) -> None:
+    def _add(self, severity: str, code: str, path: str, template: str, **args: Value) -> None:
         if len(self._issues) >= _MOST_ISSUES:
             self._more += 1
             return

@@ -12,6 +12,7 @@ from memgui.spec import QT_TRANSLATE_NOOP, Message, one_line
 log = logging.getLogger(__name__)
 
 _MOST = 64
+_NO_GPU = QT_TRANSLATE_NOOP("messages", "The NVIDIA driver names no GPU.")
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +48,7 @@ def this_machine() -> ThisMachine:
                 found += _gpus(pynvml, pynvml.nvmlDeviceGetHandleByIndex(index))
             except Exception as error:  # one that is lost or forbidden does not hide the others
                 log.info("GPU %d does not answer: %s", index, error)
-        return ThisMachine(tuple(found), None if found else _none("0 GPUs").reason)
+        return ThisMachine(tuple(found), None if found else Message(_NO_GPU))
     except Exception as error:
         return _none(error)
     finally:
@@ -105,11 +106,6 @@ def _capability(nvml: ModuleType, handle: object) -> str:
         return ""
 
 
-def _none(error: object) -> ThisMachine:
-    return ThisMachine(
-        (),
-        Message(
-            QT_TRANSLATE_NOOP("messages", "The NVIDIA driver names no GPU: {reason}."),
-            {"reason": str(error)[:200]},
-        ),
-    )
+def _none(error: Exception) -> ThisMachine:
+    text = QT_TRANSLATE_NOOP("messages", "The NVIDIA driver names no GPU: it says “{reason}”.")
+    return ThisMachine((), Message(text, {"reason": str(error)[:200]}))

@@ -9,6 +9,7 @@ import msgspec
 
 from memgui.spec import ImportReport, Message, one_line
 from memgui.spec.import_report import MOST
+from memgui.spec.messages import Value
 
 _Text = Annotated[str, msgspec.Meta(max_length=10_000)]
 _Keys = Annotated[tuple[_Text, ...], msgspec.Meta(max_length=MOST)]
@@ -16,7 +17,7 @@ _Keys = Annotated[tuple[_Text, ...], msgspec.Meta(max_length=MOST)]
 
 class _Message(msgspec.Struct, frozen=True):
     template: _Text
-    args: Annotated[dict[str, str | int | float], msgspec.Meta(max_length=20)] = {}
+    args: Annotated[dict[str, str | int | float | _Message], msgspec.Meta(max_length=20)] = {}
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -30,8 +31,9 @@ class _Report(msgspec.Struct, frozen=True):
 def report_of(value: Any) -> ImportReport:
     """The report that plain values of a file state.
 
-    Raises ``ValueError`` where they state none, or a sentence that asks for more than its values: a template
-    comes from a stranger here, and ``{x:1000000000}`` would be a text of a gigabyte.
+    Raises ``ValueError`` where they state none, or a sentence that asks for more than its values, each once.  It
+    comes from a stranger here: ``{x:1000000000}`` would be a text of a gigabyte, and so would be
+    ``{x}{x}{x}`` of a sentence that holds such sentences.
     """
     read = msgspec.convert(value, _Report, strict=True)
     return ImportReport(
@@ -44,7 +46,15 @@ def report_of(value: Any) -> ImportReport:
 
 
 def _message(read: _Message) -> Message:
+    left = set(read.args)
     for _, name, form, conversion in Formatter().parse(read.template):
-        if name is not None and (form or conversion or not name.isidentifier() or name not in read.args):
+        if name is None:
+            continue
+        if form or conversion or not name.isidentifier() or name not in left:
             raise ValueError(f"no sentence: {one_line(read.template)[:100]}")
-    return Message(one_line(read.template), read.args)
+        left.remove(name)
+    return Message(one_line(read.template), {key: _value(value) for key, value in read.args.items()})
+
+
+def _value(read: str | float | _Message) -> Value:
+    return _message(read) if isinstance(read, _Message) else read

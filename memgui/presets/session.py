@@ -272,6 +272,6 @@ def _set_aside(path: Path, fault: FileFault) -> Issue:
         place = move_into(path, path.parent / "quarantine", path.name)
     message = Message(
         QT_TRANSLATE_NOOP("messages", "What was open cannot be read and was set aside as {place}. {reason}"),
-        {"place": str(place), "reason": fault.message.text},
+        {"place": str(place), "reason": fault.message},
     )
     return Issue("warning", "session_set_aside", (), message)

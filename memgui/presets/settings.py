@@ -19,6 +19,7 @@ from memgui.files.held import in_turn
 from memgui.files.strict_json import parse_object, shown
 from memgui.presets.codec import dump, plain
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.types import allowed_type
 
 MAX_BYTES: Final = 2**20
 MAX_KEPT: Final = 50
@@ -97,7 +98,7 @@ class SettingsStore:
                 QT_TRANSLATE_NOOP(
                     "messages", "The settings cannot be read and were set aside as {place}. {reason}"
                 ),
-                {"place": str(place), "reason": fault.message.text},
+                {"place": str(place), "reason": fault.message},
             )
             issues.append(Issue("warning", "settings_set_aside", (), message))
             return {}
@@ -110,10 +111,14 @@ def _settings(held: dict[str, Any], issues: list[Issue]) -> Settings:
             continue
         try:
             values[field.name] = msgspec.convert(held[field.name], field.type, strict=True)
-        except msgspec.ValidationError as error:
+        except msgspec.ValidationError:
             message = Message(
-                QT_TRANSLATE_NOOP("messages", "The setting {path} cannot be {value}: {reason}."),
-                {"path": field.name, "value": shown(held[field.name]), "reason": str(error)},
+                QT_TRANSLATE_NOOP("messages", "The setting {path} cannot be {value}. {allowed}"),
+                {
+                    "path": field.name,
+                    "value": shown(held[field.name]),
+                    "allowed": allowed_type(field.type),
+                },
             )
             issues.append(Issue("warning", "bad_setting", (field.name,), message))
     return Settings(**values)

@@ -323,7 +323,7 @@ class PresetStore:
             return fault.message
         return Message(
             QT_TRANSLATE_NOOP("messages", "A preset cannot be read and was set aside as {place}. {reason}"),
-            {"place": str(place), "reason": reason.text},
+            {"place": str(place), "reason": reason},
         )
 
     def _empty_trash(self) -> None:
@@ -344,7 +344,7 @@ class PresetStore:
                 entry.path.name,
                 QT_TRANSLATE_NOOP("messages", "“{name}” is left as it is: {reason}"),
                 name=entry.name,
-                reason=entry.message.text if entry.message else "",
+                reason=entry.message or "",
             )
 
     def _refuse_site(self, entry: Entry) -> None:

@@ -2,13 +2,15 @@
 
 ``QT_TRANSLATE_NOOP`` only marks: Qt's ``lupdate`` finds a call by this very name, whoever defines
 it, and the text is translated where it is shown.  A text with values in it is a :class:`Message`:
-the template is what gets translated, the values are put in afterwards.
+the template is what gets translated, the values are put in afterwards; one that is a message itself is
+translated too.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, Union
 
 import msgspec
 
@@ -25,33 +27,43 @@ def QT_TRANSLATE_NOOP(context: str, text: str) -> str:
     return text
 
 
+Value = Union[str, int, float, "Message"]
+"""What a place of a message takes: a name or text that is no sentence, a number, a message of its own."""
+
+
 class Message(msgspec.Struct, frozen=True):
     """A translatable sentence: ``template`` with ``{name}`` places, and the values for them.
 
-    Whoever shows it translates ``template`` (context ``"messages"``) and calls :meth:`format`
-    with the result; :attr:`text` is the English sentence.
+    Whoever shows it calls :meth:`said` with what translates a template (context ``"messages"``);
+    :attr:`text` is the English sentence.
     """
 
     template: str
-    args: dict[str, str | int | float] = {}
+    args: Mapping[str, Value] = {}
 
     @property
     def text(self) -> str:
         """The English sentence."""
-        return self.format(self.template)
+        return self.said(lambda template: template)
 
-    def format(self, template: str) -> str:
-        """``template`` (a translation of ours) with its values: integers grouped, texts on one line."""
-        shown = {
-            key: f"{value:,}"
-            if isinstance(value, int) and not isinstance(value, bool)
-            else one_line(str(value))
-            for key, value in self.args.items()
-        }
-        return template.format_map(shown)
+    def said(self, translate: Callable[[str], str]) -> str:
+        """The sentence in the language of ``translate``: integers grouped, texts on one line."""
+        shown = {key: _said(value, translate) for key, value in self.args.items()}
+        return translate(self.template).format_map(shown)
 
     def __str__(self) -> str:
         return self.text
+
+
+def _said(value: Value, translate: Callable[[str], str]) -> str:
+    if isinstance(value, Message):
+        return value.said(translate)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return one_line(str(value))
+
+
+_WRONG_ALLOWED: Final = QT_TRANSLATE_NOOP("messages", "{wrong} {allowed}")
 
 
 class Issue(msgspec.Struct, frozen=True):
@@ -68,9 +80,16 @@ class Issue(msgspec.Struct, frozen=True):
     allowed: Message | None = None
 
     @property
+    def whole(self) -> Message:
+        """What is wrong, with what is allowed after it."""
+        if self.allowed is None:
+            return self.message
+        return Message(_WRONG_ALLOWED, {"wrong": self.message, "allowed": self.allowed})
+
+    @property
     def text(self) -> str:
         """The English sentence, with what is allowed after it."""
-        return self.message.text if self.allowed is None else f"{self.message.text} {self.allowed.text}"
+        return self.whole.text
 
 
 _NO_ESTIMATE = QT_TRANSLATE_NOOP("messages", "memgui has a fault and cannot compute this set-up ({error}).")

@@ -216,16 +216,19 @@ def _checked(owner: type, name: str, value: Any, path: str) -> Any:
         value = tuple(value)
     try:
         return msgspec.convert(value, types[name], strict=True)
-    except msgspec.ValidationError as error:
+    except msgspec.ValidationError:
+        from memgui.spec.types import allowed_type  # where something is wrong, not at each start
+
         raise ScenarioError(
             Issue(
                 severity="error",
                 code="wrong_type",
                 paths=(path,),
                 message=Message(
-                    QT_TRANSLATE_NOOP("messages", "{path} cannot be {value}: {reason}."),
-                    {"path": path, "value": repr(value)[:80], "reason": str(error).rstrip(".")},
+                    QT_TRANSLATE_NOOP("messages", "{path} cannot be {value}."),
+                    {"path": path, "value": repr(value)[:80]},
                 ),
+                allowed=allowed_type(types[name]),
             )
         ) from None
 

@@ -20,6 +20,9 @@ REPORT = ImportReport(
     (Message("{key} is not stated; {value} is assumed.", {"key": "head_dim", "value": 64}),),
     ("unheard_of",),
 )
+NESTED = ImportReport(
+    assumed=(Message("{reason} It goes on.", {"reason": Message("{n} is odd.", {"n": 3})}),)
+)
 PRESET = Preset(name="A", content=SCENARIO, report=REPORT)
 
 
@@ -38,6 +41,9 @@ def test_a_report_says_all_of_it_line_by_line() -> None:
 def test_presets_and_shared_texts_keep_it() -> None:
     assert decode(encode(PRESET), "a").preset.report == REPORT
     assert share.from_text(share.to_text(PRESET)).preset.report == REPORT
+    again = decode(encode(Preset(name="A", content=SCENARIO, report=NESTED)), "a").preset.report
+    assert again == NESTED
+    assert again.assumed[0].text == "3 is odd. It goes on."
     assert "import_report" not in json.loads(encode(Preset(name="A", content=MODEL)))
 
 
@@ -92,6 +98,9 @@ def test_a_session_keeps_it(tmp_path: Path) -> None:
         {"assumed": [{"template": "{0}", "args": {"0": 1}}]},
         {"assumed": [{"template": "{x", "args": {"x": 1}}]},
         {"assumed": [{"template": "}", "args": {}}]},
+        {"assumed": [{"template": "{x}{x}", "args": {"x": "a" * 10_000}}]},
+        {"assumed": [{"template": "{x}", "args": {"x": {"template": "{y:9999}", "args": {"y": 1}}}}]},
+        {"assumed": [{"template": "{x}", "args": {"x": {"args": {}}}}]},
     ],
 )
 def test_a_report_that_is_none_costs_only_itself(wrong: Any) -> None:
@@ -100,7 +109,7 @@ def test_a_report_that_is_none_costs_only_itself(wrong: Any) -> None:
     assert decoded.preset.report == NO_REPORT
     assert decoded.preset.content == SCENARIO
     assert [issue.paths for issue in decoded.issues] == [("import_report",)]
-    assert "cannot be read and is left out" in decoded.issues[0].text
+    assert "is not as memgui writes it and is left out" in decoded.issues[0].text
     assert decoded.issues[0].text.isprintable()
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message, Scenario, ScenarioError
+from memgui.spec.types import wrong_place
 
 MOST_FIGURES = 256
 MOST_BYTES = 2**60
@@ -115,11 +116,17 @@ def from_plain(plain: Mapping[str, Any]) -> tuple[Measurement, ...]:
     """
     if not plain:
         return ()
+    if plain.get("schema") != 1:
+        raise _unread("schema")
     try:
-        if plain.get("schema") != 1:
-            raise msgspec.ValidationError("schema must be 1")
         return msgspec.convert(plain.get("measurements"), tuple[Measurement, ...], strict=True)
     except msgspec.ValidationError as error:
-        text = QT_TRANSLATE_NOOP("messages", "What was measured cannot be read: {reason}.")
-        message = Message(text, {"reason": str(error).rstrip(".")[:300]})
-        raise ScenarioError(Issue("error", "bad_measurement", ("measured",), message)) from None
+        raise _unread(f"measurements{wrong_place(error)}") from None
+
+
+def _unread(where: str) -> ScenarioError:
+    text = QT_TRANSLATE_NOOP(
+        "messages", "What was measured cannot be read: {where} is not as this version of memgui writes it."
+    )
+    message = Message(text, {"where": f"measured.{where}"[:300]})
+    return ScenarioError(Issue("error", "bad_measurement", ("measured",), message))

@@ -120,9 +120,13 @@ def page(
     whole = estimate.peak_bytes
     supposed = [*map(words.message, (*assumed, *estimate.assumptions))]
     nothing = QT_TRANSLATE_NOOP("report", "Nothing beyond the inputs above.")
+    to_note = [words.message(issue.whole) for issue in (*issues, *estimate.issues)]
     lists = (
         (QT_TRANSLATE_NOOP("report", "Notes"), [notes] if notes else []),
-        (QT_TRANSLATE_NOOP("report", "To note"), [_said(one, words) for one in (*issues, *estimate.issues)]),
+        (
+            QT_TRANSLATE_NOOP("report", "To note"),
+            to_note,
+        ),
         (QT_TRANSLATE_NOOP("report", "Assumed"), supposed or [text(nothing)]),
         (QT_TRANSLATE_NOOP("report", "Symbols"), list(_symbols(estimate, words))),
         (QT_TRANSLATE_NOOP("report", "Sources"), list(_sources(estimate, words))),
@@ -166,11 +170,6 @@ def page(
 
 def _once(sentences: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sentences))
-
-
-def _said(issue: Issue, words: Words) -> str:
-    text = words.message(issue.message)
-    return text if issue.allowed is None else f"{text} {words.message(issue.allowed)}"
 
 
 def _facts(estimate: Estimate, words: Words) -> Iterator[Fact]:
