@@ -31,8 +31,8 @@ class _Report(msgspec.Struct, frozen=True):
 def report_of(value: Any) -> ImportReport:
     """The report that plain values of a file state.
 
-    Raises ``ValueError`` where they state none, or a sentence that asks for more than its values, each once.  It
-    comes from a stranger here: ``{x:1000000000}`` would be a text of a gigabyte, and so would be
+    Raises ``ValueError`` where they state none, or a sentence that asks for more than its values, each once:
+    templates of strangers come here, ``{x:1000000000}`` would be a text of a gigabyte, and so would be
     ``{x}{x}{x}`` of a sentence that holds such sentences.
     """
     read = msgspec.convert(value, _Report, strict=True)
