@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from memgui.estimator.events import Gradient, Scratch, Thing
-from memgui.estimator.formula import formula
+from memgui.estimator.formula import formula, unlettered
 from memgui.estimator.modules.reach import LENDING
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.program import Program
@@ -110,9 +110,9 @@ class Breakdown:
             source = IN_FILE if self.scenario.task == "inference" else COUNTED
         if key == "optimizer_states":
             source = OPTIMIZERS[self.scenario.training.optimizer].source
-        return Node(key, COMPONENTS[key], total, partial(self._parts, listed, source, TEXTS[key]))
+        return Node(key, COMPONENTS[key], total, partial(self._parts, listed, source, key))
 
-    def _parts(self, listed: Callable[[], Iterable[Listed]], source: str, text: str) -> tuple[Node, ...]:
+    def _parts(self, listed: Callable[[], Iterable[Listed]], source: str, component: str) -> tuple[Node, ...]:
         parts: dict[str, dict[str, list[Listed]]] = {}
         counts: dict[Thing | State, int] = {}
         for thing, count in listed():
@@ -126,21 +126,33 @@ class Breakdown:
             label = PARTS.get(part, part)
             if len(blocks) == 1:
                 (things,) = blocks.values()
-                nodes.append(self._leaf(part, label, things, source, text))
+                nodes.append(self._leaf(part, label, things, source, component))
             else:
                 leaves = tuple(
-                    self._leaf(block, self.program.block_label(block), things, source, text)
+                    self._leaf(block, self.program.block_label(block), things, source, component)
                     for block, things in blocks.items()
                 )
                 nodes.append(Node(part, label, 0, leaves))
         return tuple(node for node in nodes if node.bytes)
 
-    def _leaf(self, key: str, label: str, things: list[Listed], source: str, text: str) -> Node:
+    def _leaf(self, key: str, label: str, things: list[Listed], source: str, component: str) -> Node:
         values = self.values
         size = sum(thing.coefficient * values[thing.monomial] * count for thing, count in things)
-        return Node(key, label, size, (), partial(self._derive, things, source, text))
+        return Node(key, label, size, (), partial(self._derive, things, source, component))
 
-    def _derive(self, things: list[Listed], source: str, text: str, node: Node) -> Derivation:
+    def _derive(self, things: list[Listed], source: str, component: str, node: Node) -> Derivation:
         p = self.program
         written, symbols = formula(things, self.scenario, p.values, p.letters, p.sizes.monomials)
-        return Derivation(written, symbols, source, text)
+        depends = unlettered(things, self.scenario, p.values, _kept_by(self.scenario, component))
+        if component == "kv_cache" and self.scenario.task == "inference":
+            depends = (*depends, "inference.kv_cache_format")
+        return Derivation(written, symbols, source, TEXTS[component], depends=depends)
+
+
+def _kept_by(scenario: Scenario, component: str) -> tuple[str, ...]:
+    """Fields that say what is kept of a weight beside it, or in its place."""
+    if component == "optimizer_states":
+        return ("training.optimizer",)
+    if component != "weights":
+        return ()
+    return ("inference.weight_format" if scenario.task == "inference" else "training.base_format",)

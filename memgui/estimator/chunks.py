@@ -11,8 +11,8 @@ from memgui.spec.scenario import Scenario
 Length = Callable[[Scenario], int]
 
 
-def recurrent_symbols(length: Length) -> dict[str, tuple[str, str | None, Length]]:
-    """Symbols that follow from the ``length`` of a sequence: label, field, value."""
+def recurrent_symbols(length: Length, path: str) -> dict[str, tuple[str, str | None, Length]]:
+    """Symbols that follow from the ``length`` of a sequence, which ``path`` says: label, field, value."""
 
     def chunks(s: Scenario) -> int:
         return -(-length(s) // chunk_tokens(s.model))
@@ -29,7 +29,7 @@ def recurrent_symbols(length: Length) -> dict[str, tuple[str, str | None, Length
         "cm": (QT_TRANSLATE_NOOP("symbols", "chunks less one"), None, lambda s: chunks(s) - 1),
         "cw": (
             QT_TRANSLATE_NOOP("symbols", "chunks less the first and the last"),
-            None,
+            path,
             lambda s: max(chunks(s) - 2, 0),
         ),
         "cl": (
@@ -39,7 +39,7 @@ def recurrent_symbols(length: Length) -> dict[str, tuple[str, str | None, Length
         ),
         "sf": (
             QT_TRANSLATE_NOOP("symbols", "tokens after the first chunk"),
-            None,
+            path,
             lambda s: max(length(s) - chunk_tokens(s.model), 0),
         ),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 import msgspec
@@ -13,6 +13,7 @@ from memgui.estimator.breakdown import Breakdown, Listed
 from memgui.estimator.coverage import NotCovered, not_with, require_covered_run
 from memgui.estimator.engines import account_of
 from memgui.estimator.inference import InferenceRun
+from memgui.estimator.loose import fragmented, stated
 from memgui.estimator.modules.implementations import IMPLEMENTATIONS
 from memgui.estimator.moments import Amount, Beside, Timeline, moment
 from memgui.estimator.options import OLD, capability, options
@@ -30,13 +31,11 @@ from memgui.estimator.program import Program, compiled
 from memgui.estimator.quantisation import scheme_of
 from memgui.estimator.result import (
     COMPONENTS,
-    Derivation,
     Estimate,
     Moment,
     Node,
     Parameters,
     Rank,
-    Symbol,
     Verdict,
 )
 from memgui.estimator.run import Found, Run
@@ -326,7 +325,7 @@ class Assembly:
     def _overhead(self, whole: Amount, loose: Range) -> Node:
         chip = self.context
         parts = (
-            _stated(
+            stated(
                 "block_rounding",
                 QT_TRANSLATE_NOOP("estimator", "Block rounding"),
                 self.excess(whole),
@@ -335,8 +334,9 @@ class Assembly:
                     "estimator",
                     "PyTorch's allocator gives blocks of whole 512 bytes, from 10 MiB on of whole 2 MiB.",
                 ),
+                depends=self._lengths(),
             ),
-            _stated(
+            stated(
                 "workspaces",
                 QT_TRANSLATE_NOOP("estimator", "Library workspaces"),
                 self.workspace - self.scratch,
@@ -344,8 +344,9 @@ class Assembly:
                 QT_TRANSLATE_NOOP(
                     "estimator", "cuBLAS keeps one workspace for each thread that multiplies matrices."
                 ),
+                depends=("device.compute_capability", "task"),
             ),
-            _stated(
+            stated(
                 "kernels",
                 QT_TRANSLATE_NOOP("estimator", "Inside kernels"),
                 whole.components.get("overhead", 0),
@@ -354,29 +355,32 @@ class Assembly:
                     "estimator",
                     "Allocated by the kernel that runs at the peak, beside its results.",
                 ),
+                depends=self._lengths(),
             ),
-            _stated(
-                "fragmentation",
-                QT_TRANSLATE_NOOP("estimator", "Fragmentation"),
-                loose.usual,
-                loose.source,
-                QT_TRANSLATE_NOOP(
-                    "estimator",
-                    "Reserved by PyTorch but of no use to the next tensor; known as a range only.",
-                ),
-                loose,
-                self._played,
-            ),
-            _stated(
+            fragmented(whole, loose, self.allocated(whole), self.persistent, self._decisive(), self._played),
+            stated(
                 "context",
                 QT_TRANSLATE_NOOP("estimator", "CUDA context"),
                 chip.usual,
                 chip.source,
                 QT_TRANSLATE_NOOP("estimator", "The driver's own memory for each process; known as a range."),
                 chip,
+                depends=("device.compute_capability",),
             ),
         )
         return Node("overhead", COMPONENTS["overhead"], 0, (*parts, *self._unpacked()))
+
+    def _lengths(self) -> tuple[str, str]:
+        """The fields that most sizes of tensors grow with."""
+        if self.training:
+            return "training.micro_batch_size", "training.sequence_length"
+        return "inference.batch_size", "inference.prompt_tokens"
+
+    def _decisive(self) -> tuple[str, ...]:
+        """The fields that decide which share of what moves is lost."""
+        if self.training:
+            return "training.activation_checkpointing", "training.expandable_segments"
+        return ("task",)
 
     def _played(self) -> Iterator[Message]:
         """What the allocator makes of a run that one device holds."""
@@ -396,7 +400,7 @@ class Assembly:
         if not self.scratch:
             return ()
         return (
-            _stated(
+            stated(
                 "unpacked",
                 QT_TRANSLATE_NOOP("estimator", "Unpacked weights"),
                 self.scratch,
@@ -404,31 +408,6 @@ class Assembly:
                 QT_TRANSLATE_NOOP(
                     "estimator", "AutoGPTQ's kernels keep room for the largest packed matrix in 16 bits."
                 ),
+                depends=("inference.weight_format",),
             ),
         )
-
-
-def _stated(
-    key: str,
-    label: str,
-    size: int,
-    source: str,
-    text: str,
-    known: Range | None = None,
-    further: Callable[[], Iterable[Message]] = tuple,
-) -> Node:
-    """A part that is stated, not derived from symbols; ``known`` is its range, ``further`` says more."""
-    said: tuple[Message, ...] = ()
-    if known is not None:
-        said = (
-            Message(
-                QT_TRANSLATE_NOOP("messages", "Between {low} and {high} bytes."),
-                {"low": known.low, "high": known.high},
-            ),
-        )
-
-    def derive(node: Node) -> Derivation:
-        symbols: dict[str, Symbol] = {}
-        return Derivation(str(node.bytes), symbols, source, text, (*said, *further()))
-
-    return Node(key, label, size, (), derive)

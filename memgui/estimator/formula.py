@@ -7,7 +7,7 @@ products are summed, what all share is put in front: ``L*b*s*(8*f + 2*h)``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm, prod
 from typing import Final
@@ -16,13 +16,15 @@ from memgui.estimator.events import Gradient, Scratch, Thing
 from memgui.estimator.result import Symbol
 from memgui.estimator.state import State
 from memgui.estimator.symbols import symbol
-from memgui.estimator.tape import Dims
+from memgui.estimator.tape import Dims, Parameter, Tensor
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
+from memgui.spec.weights import TOWERS
 
 Counted = Iterable[tuple[Thing | State, int]]
 
 _LAYERS = QT_TRANSLATE_NOOP("symbols", "layers")
+_SOME = QT_TRANSLATE_NOOP("symbols", "layers that have it")
 _TIMES = QT_TRANSLATE_NOOP("symbols", "how often")
 _RANKS = QT_TRANSLATE_NOOP("symbols", "ranks that share it out")
 SHARING: Final = "dp"
@@ -41,8 +43,78 @@ def described(thing: Thing | State) -> tuple[Dims, int, int]:
     return thing.dims, thing.width, 1
 
 
+def _weight(thing: Thing | State) -> Tensor | Parameter:
+    return thing.of if isinstance(thing, Gradient | Scratch | State) else thing
+
+
 def _block(thing: Thing | State) -> str:
-    return thing.of.block if isinstance(thing, Gradient | Scratch | State) else thing.block
+    return _weight(thing).block
+
+
+ENCODER: Final = "model.num_encoder_layers"
+OTHER: Final = "model.other_weights"
+
+
+def _counted_by(scenario: Scenario, thing: Thing | State) -> str:
+    """The path of the field that says how many of ``thing`` there are."""
+    model, block = scenario.model, _block(thing)
+    if _weight(thing).part in TOWERS:
+        return OTHER
+    if block.startswith("encoder."):
+        return ENCODER
+    for name in ("layer_types", "mlp_layer_types"):
+        kinds = set(getattr(model, name))
+        if len(kinds) > 1 and kinds.intersection(block.split(".")):
+            return f"model.{name}"
+    return "model.num_hidden_layers"
+
+
+def unlettered(
+    things: Counted, scenario: Scenario, values: Mapping[str, int], kept_by: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Fields that the numbers in a formula of ``things`` follow from where no letter says it.
+
+    ``kept_by``: fields that say what is kept beside a weight or in its place.
+    """
+    found: dict[str, None] = {}
+    sizes: set[int] = set()
+    for thing, _ in things:
+        sizes.update(dim for dim in _weight(thing).dims if isinstance(dim, int) and dim >= _SMALL)
+        if _weight(thing).part in TOWERS:
+            found[OTHER] = None
+        if isinstance(thing, State):
+            found.update(dict.fromkeys(kept_by))
+            if thing.dims != thing.of.dims:
+                paths = [symbol(scenario, dim, values).path for dim in thing.of.dims if isinstance(dim, str)]
+                found.update(dict.fromkeys(path for path in paths if path))
+                if scenario.parallelism.data > 1:
+                    found["parallelism.data"] = None
+    if max(sizes, default=0) >= scenario.model.vocab_size > 0:  # padded
+        found["model.vocab_size"] = None
+    found.update((f"model.{name}", None) for name in _UNLETTERED if getattr(scenario.model, name) in sizes)
+    return tuple(found)
+
+
+_SMALL: Final = 8
+"""Less than this may be any number."""
+_UNLETTERED: Final = (
+    "max_position_embeddings",
+    "altup_num_inputs",
+    "laurel_rank",
+    "mamba_dt_rank",
+    "spatial_positions",
+    "head_embedding_size",
+    "bottleneck_size",
+    "position_buckets",
+    "image_size",
+    "patch_size",
+    "encoder_ffn_dim",
+    "encoder_attention_heads",
+    "relative_attention_num_buckets",
+    "num_mel_bins",
+    "num_labels",
+)
+"""Sizes of the model that have no letter."""
 
 
 def formula(
@@ -61,7 +133,7 @@ def formula(
     shared: dict[tuple[str, ...], Fraction] = {}
     rest = 0
     used: dict[str, Symbol] = {}
-    counts: dict[int, str] = {}
+    counts: dict[int, tuple[str, str]] = {}
     ranks = scenario.parallelism.data
     for thing, count in things:
         dims, numerator, denominator = described(thing)
@@ -84,18 +156,20 @@ def formula(
             rest += thing.coefficient * count
             continue
         if abs(count) > 1:
-            name = counts.get(abs(count))
-            if name is None:
-                name = counts[abs(count)] = f"L{len(counts)}" if counts else "L"
-            names.append(name)
+            known = counts.get(abs(count))
+            if known is None:
+                name = f"L{len(counts)}" if counts else "L"
+                known = counts[abs(count)] = name, _counted_by(scenario, thing)
+            names.append(known[0])
             factor = factor if count > 0 else -factor
         else:
             factor *= count
         key = tuple(sorted(names, key=_order))
         found[key] = found.get(key, Fraction(0)) + Fraction(factor, denominator)
-    for count, name in counts.items():
-        whole = count == scenario.model.num_hidden_layers
-        used[name] = Symbol(count, _LAYERS if whole else _TIMES, "model.num_hidden_layers" if whole else None)
+    for count, (name, path) in counts.items():
+        layers = scenario.model.num_encoder_layers if path == ENCODER else scenario.model.num_hidden_layers
+        label = _LAYERS if count == layers else _SOME if count < layers and path != OTHER else _TIMES
+        used[name] = Symbol(count, label, path)
     terms = {key: factor for key, factor in terms.items() if factor}
     for key in (*terms, *shared):
         for name in key:

@@ -45,12 +45,16 @@ def block_bytes(size: int) -> int:
 
 
 class Range(msgspec.Struct, frozen=True):
-    """A quantity that is known as a range: least, usual, most."""
+    """A quantity that is known as a range: least, usual, most.
+
+    ``percent``: what the usual one is of something else, where it is a share.
+    """
 
     low: int
     usual: int
     high: int
     source: str
+    percent: int = 0
 
 
 CUBLAS_SOURCE: Final = QT_TRANSLATE_NOOP(
@@ -137,9 +141,9 @@ def fragmentation(
     """
     moving = max(allocated - persistent, 0)
     if expandable:
-        return Range(0, moving * 2 // 100, moving * 5 // 100, EXPANDABLE_SOURCE)
+        return Range(0, moving * 2 // 100, moving * 5 // 100, EXPANDABLE_SOURCE, 2)
     if training:
         usual, most = (17, 30) if recomputed else (6, 15)
-        return Range(moving // 100, moving * usual // 100, moving * most // 100, FRAGMENTATION_SOURCE)
+        return Range(moving // 100, moving * usual // 100, moving * most // 100, FRAGMENTATION_SOURCE, usual)
     last = LARGE_SEGMENT + SEGMENT_STEP
-    return Range(moving // 100, moving * 2 // 100, moving * 3 // 100 + last, FRAGMENTATION_SOURCE)
+    return Range(moving // 100, moving * 2 // 100, moving * 3 // 100 + last, FRAGMENTATION_SOURCE, 2)

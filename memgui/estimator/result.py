@@ -28,11 +28,17 @@ COMPONENTS: dict[str, str] = {
 
 
 class Symbol(msgspec.Struct, frozen=True):
-    """One letter of a formula: its value, what it means, and the field it comes from, if any."""
+    """One letter of a formula: its value, what it means, and the field it comes from, if any.
+
+    A letter that no field holds says by a ``derivation`` of its own how its value comes about, or
+    is the size of a top-level ``component``.
+    """
 
     value: int
     label: str
     path: str | None = None
+    derivation: Derivation | None = None
+    component: str = ""
 
 
 class Derivation(msgspec.Struct, frozen=True):
@@ -41,13 +47,15 @@ class Derivation(msgspec.Struct, frozen=True):
     ``formula`` is an expression of integers and symbols joined by ``+ - * // ( )`` which, with
     ``symbols`` put in, evaluates to the node's bytes exactly.  ``text`` says in one or two
     sentences what the bytes are; ``source`` where the formula comes from (paper, code, measurement).
+    ``depends``: paths of fields that numbers in it follow from which have no letter.
     """
 
     formula: str
     symbols: Mapping[str, Symbol]
-    source: str
+    source: str = ""
     text: str = ""
     assumptions: tuple[Message, ...] = ()
+    depends: tuple[str, ...] = ()
 
 
 class Node:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from memgui.estimator.chunks import recurrent_symbols
+from memgui.estimator.defined import definition
 from memgui.estimator.dimensions import MODEL, ON_RANK, stated_by, window
 from memgui.estimator.result import Symbol
 from memgui.spec.messages import QT_TRANSLATE_NOOP
@@ -107,7 +109,7 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
     ),
     "sc128": (
         QT_TRANSLATE_NOOP("symbols", "tokens of a chunk: 128, or the sequence where that is shorter"),
-        None,
+        "training.sequence_length",
         lambda s: min(128, _length(s)),
     ),
     "c128": (
@@ -196,7 +198,7 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: -(-_length(s) // 128) * 128,
     ),
-    **recurrent_symbols(_length),
+    **recurrent_symbols(_length, "training.sequence_length"),
 }
 """Symbols of a training step that stay open until it is evaluated: label, field, value."""
 
@@ -306,7 +308,7 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         None,
         lambda s: min(s.inference.prompt_tokens + s.inference.generated_tokens, window(s.model)),
     ),
-    **recurrent_symbols(lambda s: s.inference.prompt_tokens),
+    **recurrent_symbols(lambda s: s.inference.prompt_tokens, "inference.prompt_tokens"),
 }
 """Symbols of serving that stay open until it is evaluated."""
 
@@ -320,10 +322,13 @@ def symbol(scenario: Scenario, name: str, values: Mapping[str, int]) -> Symbol:
     """The symbol called ``name`` with its value in ``scenario``."""
     found = MODEL.get(name)
     if found is None and name in values:  # of layers with other sizes: the letter and their mixer
-        return Symbol(values[name], MODEL[name.partition("_")[0]][0], None)
+        return Symbol(values[name], MODEL[name.partition("_")[0]][0], "model.layer_variants")
     if found is not None:
         shared = scenario.parallelism.tensor > 1 and scenario.device.count > 1 and name in ON_RANK
-        label = ON_RANK[name] if shared else found[0]
-        return Symbol(values[name], label, stated_by(name, scenario.model))
-    label, path, value = open_symbols(scenario)[name]
-    return Symbol(value(scenario), label, path)
+        label, path = ON_RANK[name] if shared else found[0], stated_by(name, scenario.model)
+        size = values[name]
+    else:
+        label, path, value = open_symbols(scenario)[name]
+        size = value(scenario)
+    told = None if path else definition(scenario, name, size, partial(symbol, scenario, values=values))
+    return Symbol(size, label, path, told)

@@ -13,7 +13,8 @@ from memgui.estimator.methods import omissions
 from memgui.estimator.result import Estimate, Node, Symbol
 from memgui.planning.concepts import concept, in_other_words
 from memgui.planning.formula import Kind, Token, operator_text, tokens_of
-from memgui.planning.served import told
+from memgui.planning.served import told as told_of
+from memgui.planning.steps import Given, Step, depends_text, given, steps
 from memgui.planning.tensors import tensors
 from memgui.planning.words import Said, Words
 from memgui.spec.import_report import NO_REPORT, ImportReport
@@ -59,6 +60,10 @@ class Explanation:
     """Of the whole and of the weights: what became of the file that the model was read from."""
     answers: tuple[Said, ...] = ()
     """Of the whole, where it serves: what is left, how far it goes."""
+    steps: tuple[Step, ...] = ()
+    """How letters of the formula that no field holds come about."""
+    given: tuple[Given, ...] = ()
+    """Fields that plain numbers in the formula follow from."""
 
     @property
     def symbols(self) -> dict[str, Symbol]:
@@ -100,13 +105,14 @@ def explain(
             left_out,
             parts,
             report=report,
-            answers=(*told(estimate), *answers),
+            answers=(*told_of(estimate), *answers),
         )
     node = nodes[-1]
     told_by = node
     while len(told_by.children) == 1 and _is_sum(told_by):  # its only part's formula is its own
         told_by = told_by.children[0]
     derivation, is_sum = told_by.derivation, _is_sum(told_by)
+    tokens = () if is_sum else tokens_of(derivation)
     return Explanation(
         path=path,
         labels=tuple(one.label for one in nodes),
@@ -114,7 +120,7 @@ def explain(
         total=estimate.peak_bytes,
         text=derivation.text,
         concept=concept(estimate, path[0]) if len(path) == 1 else _of_what(nodes, is_sum),
-        tokens=() if is_sum else tokens_of(derivation),
+        tokens=tokens,
         source=derivation.source,
         version=estimate.version,
         assumptions=derivation.assumptions,
@@ -123,6 +129,8 @@ def explain(
         or _tensors(estimate, path, node),
         equivalents=in_other_words(estimate, path[0]) if len(path) == 1 else (),
         report=report if path == ("weights",) else NO_REPORT,
+        steps=steps(estimate.scenario, tokens),
+        given=() if is_sum else given(estimate.scenario, derivation),
     )
 
 
@@ -265,10 +273,26 @@ def _formula_lines(explanation: Explanation, words: Words) -> Iterator[str]:
 
 
 def _legend_lines(explanation: Explanation, words: Words) -> Iterator[str]:
-    for name, symbol in explanation.symbols.items():
-        yield f"{name} = {words.count(symbol.value)}  {symbol_label(symbol, words)}"
-    if divides(explanation.tokens):
+    told = {(step.name, step.symbol.label): step for step in explanation.steps}
+    formulas = (explanation.tokens, *(step.tokens for step in explanation.steps))
+    letters = {
+        (token.text, token.symbol.label): token.symbol
+        for tokens in formulas
+        for token in tokens
+        if token.symbol is not None
+    }
+    for (name, label), symbol in letters.items():
+        step = told.get((name, label))
+        own = step.tokens if step is not None else ()
+        how = f"{written(own)} = {written(own, words)} = " if own else ""
+        yield f"{name} = {how}{words.count(symbol.value)}  {symbol_label(symbol, words)}"
+        if step is not None:
+            for line in depends_text(step.given, words):
+                yield f"{name} {line}"
+    if any(divides(tokens) for tokens in formulas):
         yield words.translate("why", _ROUNDS)
+    for line in depends_text(explanation.given, words):
+        yield line[:1].upper() + line[1:]
 
 
 _OF_MODEL = QT_TRANSLATE_NOOP("why", "Assumed of the model, because {file} does not say it:")

@@ -11,6 +11,8 @@ from memgui.planning.formula import tokens_of, value_of
 from memgui.planning.why import as_markdown, as_text, divides, explain, sentences, written
 from memgui.planning.words import English, Said
 from memgui.spec import Inference, Message, ModelSpec, Scenario, Training, replace
+from memgui.spec.fields import BY_PATH
+from memgui.spec.values import parse
 
 LLAMA = ModelSpec(
     name="Llama-3.1-8B",
@@ -48,6 +50,7 @@ SCENARIOS = {
     "megatron_paper": msgspec.structs.replace(TRAINING, method="megatron_paper"),
 }
 WORDS = English()
+CATALOG = Catalog()
 
 
 @pytest.fixture(params=SCENARIOS)
@@ -273,3 +276,114 @@ def test_parts_that_are_called_alike_or_by_halves_are_explained(name: str, task:
         assert f"{node.bytes:,} bytes" in as_text(explanation, WORDS)
         if explanation.tokens:
             assert value_of(explanation.tokens) == node.bytes, path
+
+
+def set_up(name: str, *changes: str) -> Scenario:
+    model = CATALOG.model(name).model
+    made = replace(CATALOG.first_scenario(), "model", model)
+    if 0 < model.max_position_embeddings < 4608:
+        length = max(model.max_position_embeddings // 2, 16)
+        for path in ("training.sequence_length", "inference.prompt_tokens", "inference.generated_tokens"):
+            made = replace(made, path, length)
+    for path, _, value in (change.partition("=") for change in changes):
+        made = replace(made, path, parse(path, value))
+    return made
+
+
+SERVE, EIGHT = "task=inference", "device.count=8"
+LLAMA_8B, LORA = "Llama-3.1-8B", "training.method=lora"
+SET_UPS = (
+    (LLAMA_8B, "training.attention=eager", "training.padding_mask=true"),
+    (LLAMA_8B, "training.precision=bf16_mixed", "training.activation_checkpointing=full"),
+    (LLAMA_8B, "training.optimizer=adamw_8bit", "training.expandable_segments=true"),
+    (LLAMA_8B, LORA, "training.base_format=nf4_dq"),
+    (LLAMA_8B, "training.method=prefix"),
+    (LLAMA_8B, LORA, "training.implementation=unsloth"),
+    (LLAMA_8B, EIGHT, "parallelism.data=8", "parallelism.sharding=zero3"),
+    (LLAMA_8B, EIGHT, "parallelism.tensor=8"),
+    (LLAMA_8B, EIGHT, "parallelism.pipeline=8", "training.gradient_accumulation_steps=8"),
+    (LLAMA_8B, "method=megatron_paper"),
+    ("t5-base", "training.attention=eager"),
+    ("t5-base", SERVE),
+    ("whisper-large-v3",),
+    ("vit-base-patch16-224",),
+    ("deberta-v3-base",),
+    ("mamba-2.8b-hf",),
+    ("Falcon-H1-7B-Base",),
+    ("Qwen3-Next-80B-A3B-Instruct",),
+    ("Kimi-Linear-48B-A3B-Instruct",),
+    ("Mixtral-8x7B-v0.1",),
+    ("gemma-3-1b-it", SERVE),
+    ("gemma-4-E2B-it", SERVE),
+    ("Qwen2.5-VL-7B-Instruct", SERVE),
+    ("DeepSeek-V3",),
+    (LLAMA_8B, SERVE, "inference.kv_cache_format=int8", "inference.engine=gpt-fast"),
+    *(
+        (name, SERVE, f"inference.engine={engine}")
+        for engine in ("vllm", "sglang", "llama.cpp")
+        for name in (LLAMA_8B, "gemma-3-1b-it", "DeepSeek-V2-Lite", "Jamba-v0.1", "gpt-oss-20b")
+        if (name, engine) not in {("Jamba-v0.1", "llama.cpp"), ("gpt-oss-20b", "llama.cpp")}
+    ),
+    ("DeepSeek-V3", SERVE, "inference.engine=vllm", EIGHT, "parallelism.tensor=8"),
+    ("MiniMax-Text-01", SERVE, "inference.engine=vllm"),
+    ("mamba-2.8b-hf", SERVE, "inference.engine=llama.cpp"),
+    (LLAMA_8B, SERVE, "inference.engine=llama.cpp", "inference.kv_cache_format=q8_0"),
+    (LLAMA_8B, SERVE, "inference.engine=vllm", "inference.max_num_batched_tokens=65536"),
+)
+
+
+@pytest.mark.parametrize("changes", SET_UPS, ids=" ".join)
+def test_each_number_leads_to_its_field(changes: tuple[str, ...]) -> None:
+    """A letter is a field that applies, a component, or has a formula of its own that is true."""
+    scenario = set_up(*changes)
+    answer = estimate(scenario)
+    assert answer.peak_bytes
+    for path, node in paths(answer.components):
+        if not node.bytes:
+            continue
+        explanation = explain(answer, path)
+        assert explanation is not None
+        assert not explanation.tokens or value_of(explanation.tokens) == node.bytes, path
+        told = {(step.name, step.symbol.label) for step in explanation.steps}
+        for step in explanation.steps:
+            assert step.given or step.tokens, (path, step.name)
+            assert not step.tokens or value_of(step.tokens) == step.symbol.value, (path, step.name)
+        for tokens in (explanation.tokens, *(step.tokens for step in explanation.steps)):
+            for symbol in (token.symbol for token in tokens if token.symbol is not None):
+                name = next(token.text for token in tokens if token.symbol is symbol)
+                if symbol.path:
+                    assert BY_PATH[symbol.path].applies(scenario), (path, name)
+                else:
+                    assert symbol.component or (name, symbol.label) in told, (path, name)
+        if explanation.tokens and not explanation.symbols:  # a number alone
+            assert explanation.given or node.bytes <= SCALAR, path
+
+
+SCALAR = 8
+"""Bytes of one number: of a loss, a counter."""
+
+
+def test_bytes_of_a_block_are_explained_down_to_the_fields() -> None:
+    explanation = explain(estimate(SCENARIOS["vllm"]), ("kv_cache",))
+    assert explanation is not None
+    text = as_text(explanation, WORDS)
+    assert "B = L·bs·K = 32·16·4,096 = 2,097,152" in text
+    assert "K = 2·k·d·2 = 2·8·128·2 = 4,096" in text
+    assert "K depends on KV cache: bf16" in text
+    named = [step.name for step in explanation.steps]
+    assert named == ["n", "B", "K"]
+
+
+def test_fragmentation_says_how_it_comes_about() -> None:
+    answer = estimate(TRAINING)
+    explanation = explain(answer, ("overhead", "fragmentation"))
+    assert explanation is not None
+    assert written(explanation.tokens) == "(A − P)·6 ÷ 100"
+    allocated, still = (step.symbol.value for step in explanation.steps)
+    assert allocated == answer.allocated_bytes
+    assert still == answer.component("weights").bytes + answer.component("optimizer_states").bytes
+    for step in explanation.steps:
+        for token in step.tokens:
+            assert token.symbol is None or token.symbol.component
+    fields = [one.path for one in explanation.given]
+    assert fields == ["training.activation_checkpointing", "training.expandable_segments"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
+from memgui.estimator.engines import told
 from memgui.estimator.engines.cache import Keys, State, layers
 from memgui.estimator.engines.settings import batched_tokens, is_v0, length, padded
 from memgui.estimator.engines.sheet import Factor, Term, explained
 from memgui.estimator.quantisation import Share
-from memgui.estimator.result import Node
+from memgui.estimator.result import Derivation, Node
 from memgui.spec.formats import CacheFormat, cache_format
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
@@ -23,6 +25,7 @@ class Group(NamedTuple):
 
     ``window`` tokens are held (0: all).  ``state`` groups take ``held`` blocks a sequence, however long
     it is: one, and with prefix caching and drafts one more and one for each token of a draft.
+    ``layer`` is what each of them keeps.
     """
 
     layers: int
@@ -31,6 +34,7 @@ class Group(NamedTuple):
     window: int = 0
     state: bool = False
     held: int = 1
+    layer: Keys | State | None = None
 
     def blocks(self, tokens: int, batched: int) -> int:
         """Blocks that a sequence of ``tokens`` takes at most while prompts run in chunks of ``batched``."""
@@ -56,12 +60,13 @@ class Filled(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """The groups of a model's layers on one device, and what the scenario's sequences take."""
+    """The groups of a model's layers on one of ``degree`` ranks, and what the scenario's sequences take."""
 
     groups: tuple[Group, ...]
     sequences: int
     length: int
     batched: int
+    degree: int = 1
 
     @property
     def block_bytes(self) -> int:
@@ -115,29 +120,71 @@ class Pool(NamedTuple):
 
     def node(self, scenario: Scenario, source: str) -> Node:
         """The node of the scenario's sequences, group by group."""
-        sequences = Factor(
-            "b", self.sequences, QT_TRANSLATE_NOOP("symbols", "sequences"), "inference.batch_size"
-        )
         text = QT_TRANSLATE_NOOP(
             "estimator", "Whole blocks of the pool that the sequences take at their full length."
         )
-        page = Factor("B", self.block_bytes, QT_TRANSLATE_NOOP("symbols", "bytes of a block over its layers"))
+        page = Factor(
+            "B",
+            self.block_bytes,
+            QT_TRANSLATE_NOOP("symbols", "bytes of a block over its layers"),
+            told=partial(self._block, scenario),
+        )
         nodes: list[Node] = []
         alike: dict[tuple[str, int], list[int]] = {}
         for index, group in enumerate(self.groups):
             alike.setdefault((_label(group), group.blocks(self.length, self.batched)), []).append(index)
         for (named, number), indices in alike.items():
             group, index = self.groups[indices[0]], indices[0]
-            blocks = Factor("n", number, QT_TRANSLATE_NOOP("symbols", "blocks of a sequence"))
-            term: Term = (sequences, blocks, page)
+            blocks = Factor(
+                "n",
+                number,
+                QT_TRANSLATE_NOOP("symbols", "blocks of a sequence"),
+                told=partial(self._taken, scenario, group, number),
+            )
+            held = told.sequences(scenario)
+            term: Term = (held, page) if group.state and number == 1 else (held, blocks, page)
             if len(indices) > 1:
-                term = (Factor("g", len(indices), QT_TRANSLATE_NOOP("symbols", "groups of layers")), *term)
+                grouped = QT_TRANSLATE_NOOP("symbols", "groups of layers")
+                term = (Factor("g", len(indices), grouped, "model.layer_types"), *term)
             key = f"recurrent{index}" if group.state else f"window{index}" if group.window else f"keys{index}"
             nodes.append(explained(key, named, (term,), source, text))
         label = QT_TRANSLATE_NOOP("estimator", "KV cache")
         if len(nodes) == 1:
             return explained("kv_cache", label, (term,), source, text)
         return Node("kv_cache", label, 0, tuple(nodes))
+
+    def _block(self, scenario: Scenario) -> Derivation:
+        """How the bytes of a block come about: of the layers whose page is the largest."""
+        kept = cache_format(scenario.inference.kv_cache_format)
+        for group in self.groups:
+            if isinstance(group.layer, Keys):
+                each = told.token(scenario, group.layer, kept, kept, self.degree, "K")
+                if group.page == group.block * each.value:
+                    used = (told.layers(group.layers, scenario), _tokens(group), each)
+                    return Derivation("L*bs*K", told.symbols(used))
+        group = self.groups[0]
+        state = Factor(
+            "R",
+            group.page,
+            QT_TRANSLATE_NOOP("symbols", "bytes of a layer's state"),
+            told=partial(told.stated_by, group.page, *told.state_fields(scenario.model)),
+        )
+        return Derivation("L*R", told.symbols((told.layers(group.layers, scenario), state)))
+
+    def _taken(self, scenario: Scenario, group: Group, number: int) -> Derivation:
+        """How many blocks a sequence takes."""
+        if group.state or group.window:
+            window = "sliding_window" if scenario.model.sliding_window else "attention_chunk_size"
+            paths = (f"model.{window}", "inference.max_num_batched_tokens", "inference.block_size")
+            return told.stated_by(number, *paths)
+        used = told.symbols((*told.sequence(scenario), _tokens(group)))
+        return Derivation("(s + tg + bs - 1)//bs", used)
+
+
+def _tokens(group: Group) -> Factor:
+    return Factor(
+        "bs", group.block, QT_TRANSLATE_NOOP("symbols", "tokens of a block"), "inference.block_size"
+    )
 
 
 def _fixed(group: Group) -> bool:
@@ -161,7 +208,11 @@ def pool_of(scenario: Scenario, share: Share) -> Pool:
         found = _alike(found)
     block = _block(scenario, found)
     return Pool(
-        tuple(_grouped(found, block)), inference.batch_size, length(scenario), batched_tokens(scenario)
+        tuple(_grouped(found, block)),
+        inference.batch_size,
+        length(scenario),
+        batched_tokens(scenario),
+        share.tensor,
     )
 
 
@@ -213,4 +264,4 @@ def _grouped(kinds: list[Kind], block: int) -> Iterator[Group]:
     for layer, count, _ in kinds:
         for _ in range(-(-count // size)):
             window = layer.window if isinstance(layer, Keys) else 0
-            yield Group(size, page, block, window, isinstance(layer, State))
+            yield Group(size, page, block, window, isinstance(layer, State), layer=layer)

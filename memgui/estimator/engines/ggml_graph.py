@@ -14,8 +14,9 @@ from memgui.estimator.coverage import NotCovered, not_with
 from memgui.estimator.engines.cache import RECURRENT
 from memgui.estimator.engines.ggml_recurrent import Recurrent
 from memgui.estimator.engines.graph import Buffer, Graph
-from memgui.estimator.engines.settings import cells, physical_batch, streams, window_cells
+from memgui.estimator.engines.settings import physical_batch, step, streams, window_cells
 from memgui.estimator.engines.sheet import Factor
+from memgui.estimator.engines.told import all_cells, windows
 from memgui.spec.formats import CACHE_FORMATS
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.model import ModelSpec, pattern_at
@@ -56,18 +57,43 @@ def symbols(scenario: Scenario) -> Symbols:
     rows = batch if scenario.inference.llama_cpp_version == "b6000" else scenario.inference.batch_size
     return Symbols(
         Factor("n", batch, QT_TRANSLATE_NOOP("symbols", "tokens computed at once"), "inference.n_ubatch"),
-        Factor("c", cells(scenario) // streams(scenario), QT_TRANSLATE_NOOP("symbols", "cells of the cache")),
-        Factor("o", min(rows, batch), QT_TRANSLATE_NOOP("symbols", "rows that logits are computed for")),
+        all_cells(scenario, step(scenario), whole=False),
+        Factor(
+            "o",
+            min(rows, batch),
+            QT_TRANSLATE_NOOP("symbols", "rows that logits are computed for"),
+            "inference.n_ubatch" if rows >= batch else "inference.batch_size",
+        ),
         Factor("h", m.hidden_size, QT_TRANSLATE_NOOP("symbols", "hidden size"), "model.hidden_size"),
-        Factor("a", m.num_attention_heads, QT_TRANSLATE_NOOP("symbols", "attention heads")),
-        Factor("k", m.num_key_value_heads, QT_TRANSLATE_NOOP("symbols", "key/value heads")),
+        Factor(
+            "a",
+            m.num_attention_heads,
+            QT_TRANSLATE_NOOP("symbols", "attention heads"),
+            "model.num_attention_heads",
+        ),
+        Factor(
+            "k",
+            m.num_key_value_heads,
+            QT_TRANSLATE_NOOP("symbols", "key/value heads"),
+            "model.num_key_value_heads",
+        ),
         Factor("d", m.head_dim, QT_TRANSLATE_NOOP("symbols", "head size"), "model.head_dim"),
         Factor(
             "f", m.intermediate_size, QT_TRANSLATE_NOOP("symbols", "FFN width"), "model.intermediate_size"
         ),
         Factor("E", m.num_experts, QT_TRANSLATE_NOOP("symbols", "experts"), "model.num_experts"),
-        Factor("T", m.num_experts_per_tok, QT_TRANSLATE_NOOP("symbols", "experts per token")),
-        Factor("m", m.moe_intermediate_size, QT_TRANSLATE_NOOP("symbols", "expert width")),
+        Factor(
+            "T",
+            m.num_experts_per_tok,
+            QT_TRANSLATE_NOOP("symbols", "experts per token"),
+            "model.num_experts_per_tok",
+        ),
+        Factor(
+            "m",
+            m.moe_intermediate_size,
+            QT_TRANSLATE_NOOP("symbols", "expert width"),
+            "model.moe_intermediate_size",
+        ),
         Factor("V", m.vocab_size, QT_TRANSLATE_NOOP("symbols", "vocabulary"), "model.vocab_size"),
     )
 
@@ -180,7 +206,9 @@ class _Writer:
         seen = s.cells
         if window:
             label = QT_TRANSLATE_NOOP("symbols", "cells of the windows' cache")
-            seen = Factor("w", window_cells(self.scenario, window) // streams(self.scenario), label)
+            seen = windows(
+                self.scenario, window_cells(self.scenario, window) // streams(self.scenario), label
+            )
         self.masks[key] = self._input("inp_kq_mask", s.tokens, seen, width=2 if self.flash else FP32)
         return found
 
@@ -260,7 +288,9 @@ class _Writer:
         mask = self.masks["window" if window else "all"]
         seen = s.cells
         if window:
-            seen = Factor("w", window_cells(self.scenario, window) // streams(self.scenario), s.cells.label)
+            seen = windows(
+                self.scenario, window_cells(self.scenario, window) // streams(self.scenario), s.cells.label
+            )
         out = self._attend(q, mask, seen, wide, narrow)
         if doubled is not None:
             gate = g.make("gate", wide, FP32, reads=(doubled,))

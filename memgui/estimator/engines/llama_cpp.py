@@ -11,13 +11,15 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from memgui.estimator.engines import told
 from memgui.estimator.engines.cache import Keys, Layer, State, layers
 from memgui.estimator.engines.ggml_graph import Compute, compute_buffer
 from memgui.estimator.engines.layout import require_layout
 from memgui.estimator.engines.rows import Listed, is_matrix, on_device, splits
-from memgui.estimator.engines.settings import cells, length, physical_batch, window_cells
-from memgui.estimator.engines.sheet import Factor, Line, Stage, Term, estimated, explained, ranged, stated
+from memgui.estimator.engines.settings import cells, length, physical_batch, step, window_cells
+from memgui.estimator.engines.sheet import Factor, Line, Stage, Term, estimated, explained, ranged
 from memgui.estimator.engines.weights import Model, loaded, model_of, weights_node
+from memgui.estimator.loose import stated
 from memgui.estimator.options import capability
 from memgui.estimator.overhead import Range, context
 from memgui.estimator.quantisation import WHOLE, Share
@@ -94,7 +96,12 @@ def serve(scenario: Scenario) -> Estimate:
     chip = capability(scenario.device.compute_capability)
     beside = _context(context(chip))
     weights = Line("weights", worst.weights)
-    held = (weights, Line("kv_cache", worst.cache), Line("temporary", _compute(worst.compute)), beside)
+    held = (
+        weights,
+        Line("kv_cache", worst.cache),
+        Line("temporary", _compute(scenario, worst.compute)),
+        beside,
+    )
     stages = (
         Stage("load", LOAD, (weights, beside)),
         Stage("decode", CONTEXT, held, worst.compute.operator),
@@ -221,19 +228,17 @@ def _cache(
     text = QT_TRANSLATE_NOOP(
         "estimator", "Keys and values of every cell, allocated for the whole context at once."
     )
-    every = Factor("c", cells(scenario), QT_TRANSLATE_NOOP("symbols", "cells of the cache"))
+    every = told.all_cells(scenario, step(scenario))
     nodes: list[Node] = []
     for layer, count in found:
-        number = Factor("L", count, QT_TRANSLATE_NOOP("symbols", "layers that have it"))
+        number = told.layers(count, scenario)
         if isinstance(layer, State):
             nodes.append(_states(scenario, layer, number))
             continue
-        size = Factor(
-            "B", layer.bytes_for(keys, values), QT_TRANSLATE_NOOP("symbols", "bytes of a token in a layer")
-        )
+        size = told.token(scenario, layer, keys, values)
         if layer.window:
             label = QT_TRANSLATE_NOOP("symbols", "cells of the windows' cache")
-            held = Factor("w", window_cells(scenario, layer.window), label)
+            held = told.windows(scenario, window_cells(scenario, layer.window), label)
             name = QT_TRANSLATE_NOOP("estimator", "Keys and values of windows")
             nodes.append(explained("windows", name, ((number, held, size),), CACHE_SOURCE, text))
         else:
@@ -249,8 +254,8 @@ def _states(scenario: Scenario, layer: State, number: Factor) -> Node:
         QT_TRANSLATE_NOOP("symbols", "slots, one for each sequence"),
         "inference.batch_size",
     )
-    columns = max(layer.kernel - 1, 0)
-    terms: list[Term] = [(number, slots, layer.channels, columns, 4), (number, slots, layer.state, 4)]
+    channels, columns, carried = told.state_factors(scenario, layer)
+    terms: list[Term] = [(number, slots, channels, columns, 4), (number, slots, carried, 4)]
     return explained(
         "recurrent",
         QT_TRANSLATE_NOOP("estimator", "Recurrent states"),
@@ -260,29 +265,37 @@ def _states(scenario: Scenario, layer: State, number: Factor) -> Node:
     )
 
 
-def _compute(found: Compute) -> Node:
+def _compute(scenario: Scenario, found: Compute) -> Node:
     """The compute buffer: what is alive at its fullest, and the gaps between."""
     terms: list[Term] = [buffer.term for buffer in found.alive]
     text = QT_TRANSLATE_NOOP("estimator", "The tensors alive at the fullest moment of a physical batch.")
     label = QT_TRANSLATE_NOOP("estimator", "Tensors of the graph")
-    alive = explained("tensors", label, terms, GRAPH_SOURCE, text)
+    recurrent = told.state_fields(scenario.model) if _recurs(scenario) else ()
+    alive = explained("tensors", label, terms, GRAPH_SOURCE, text, depends=recurrent)
     gaps = explained(
         "gaps",
         QT_TRANSLATE_NOOP("estimator", "Gaps"),
         ((found.bytes - alive.bytes,),),
         GRAPH_SOURCE,
         QT_TRANSLATE_NOOP("estimator", "Room between tensors that ggml's allocator could not use."),
+        depends=("inference.n_ubatch", "inference.flash_attention"),
     )
     return Node("compute_buffer", QT_TRANSLATE_NOOP("estimator", "Compute buffer"), 0, (alive, gaps))
+
+
+def _recurs(scenario: Scenario) -> bool:
+    return any(isinstance(layer, State) for layer, _ in layers(scenario.model))
 
 
 def _context(known: Range) -> Line:
     node = stated(
         "context",
         QT_TRANSLATE_NOOP("estimator", "CUDA context"),
-        known,
+        known.usual,
         known.source,
         QT_TRANSLATE_NOOP("estimator", "The driver's own memory for each process; known as a range."),
+        known,
+        depends=("device.compute_capability",),
     )
     return ranged("overhead", node, known)
 

@@ -54,11 +54,11 @@ def cells(scenario: Scenario) -> int:
     """Cells of llama.cpp's cache over all sequences (``n_ctx``), in whole steps."""
     inference = scenario.inference
     if inference.kv_unified or inference.engine == "ollama":
-        return padded(inference.batch_size * length(scenario), _step(scenario))
-    return inference.batch_size * padded(length(scenario), _step(scenario))
+        return padded(inference.batch_size * length(scenario), step(scenario))
+    return inference.batch_size * padded(length(scenario), step(scenario))
 
 
-def _step(scenario: Scenario) -> int:
+def step(scenario: Scenario) -> int:
     """Cells that llama.cpp rounds up to; builds of 2025 took 32 where no flash attention wants 256."""
     inference = scenario.inference
     return 32 if inference.llama_cpp_version == "b6000" and not inference.flash_attention else 256
@@ -76,7 +76,7 @@ def window_cells(scenario: Scenario, window: int) -> int:
         return cells(scenario)
     count = streams(scenario)
     held = window * (inference.batch_size // count) + physical_batch(scenario)
-    return count * padded(min(cells(scenario) // count, held), _step(scenario))
+    return count * padded(min(cells(scenario) // count, held), step(scenario))
 
 
 def streams(scenario: Scenario) -> int:

@@ -6,8 +6,10 @@ and what libraries take have to find room there.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, NamedTuple
 
+from memgui.estimator.engines import told
 from memgui.estimator.engines.cache import Keys, layers
 from memgui.estimator.engines.layout import require_layout
 from memgui.estimator.engines.settings import GIB, length
@@ -15,7 +17,7 @@ from memgui.estimator.engines.sheet import Factor, Line, Squeezed, Stage, Term, 
 from memgui.estimator.engines.vllm import every_rank, ranks
 from memgui.estimator.engines.weights import loaded, model_of, weights_node
 from memgui.estimator.quantisation import Share
-from memgui.estimator.result import Estimate, Node
+from memgui.estimator.result import Derivation, Estimate, Node
 from memgui.spec.formats import cache_format
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
@@ -43,6 +45,7 @@ class Device(NamedTuple):
     """One rank: its weights, and bytes of a token and of a sequence's states in its pool."""
 
     name: str
+    share: Share
     weights: Node
     token_bytes: int
     state_bytes: int
@@ -71,6 +74,7 @@ def serve(scenario: Scenario) -> Estimate:
     devices = [
         Device(
             name,
+            share,
             weights_node(scenario, model.program, loaded(scenario, model.program, share).things),
             *_kept(scenario, share),
         )
@@ -86,7 +90,7 @@ def serve(scenario: Scenario) -> Estimate:
     budget = memory - kept
     pool = max(0, min(budget - device.weights.bytes for device in devices))
     weights = Line("weights", worst.weights)
-    cached = Line("kv_cache", _cache_node(worst, sequences, tokens))
+    cached = Line("kv_cache", _cache_node(scenario, worst))
     parts = _parts(pool, worst)
     return estimated(
         scenario,
@@ -185,13 +189,42 @@ def _kept(scenario: Scenario, share: Share) -> tuple[int, int]:
     return token + windows * few // all_of if token else windows, state
 
 
-def _cache_node(device: Device, sequences: int, tokens: int) -> Node:
-    b = Factor("b", sequences, QT_TRANSLATE_NOOP("symbols", "sequences"), "inference.batch_size")
-    t = Factor("t", tokens, QT_TRANSLATE_NOOP("symbols", "tokens of each sequence in the cache"))
-    each = Factor("K", device.token_bytes, QT_TRANSLATE_NOOP("symbols", "bytes of a token over all layers"))
-    terms: list[Term] = [(b, t, each)]
+def _token(scenario: Scenario, share: Share) -> Derivation:
+    """How the bytes of a token over all layers come about."""
+    stored = cache_format(scenario.inference.kv_cache_format)
+    apart = scenario.model.model_type in WINDOWED
+    used: list[Factor] = []
+    plain: list[str] = []
+    windows: list[str] = []
+    for layer, count in layers(scenario.model, share.start, share.stop):
+        if isinstance(layer, Keys):
+            low = str(len(used) // 2) if used else ""
+            several = told.layers(count, scenario)._replace(name=f"L{low}")
+            used += (several, told.token(scenario, layer, stored, stored, share.tensor, f"B{low}"))
+            (windows if layer.window and apart else plain).append(f"L{low}*B{low}")
+    few, all_of = FOUR_FIFTHS
+    narrow = " + ".join(windows)
+    if plain and windows:
+        plain.append(f"({narrow})*{few}//{all_of}")
+    return Derivation(" + ".join(plain) or narrow or "0", told.symbols(used))
+
+
+def _cache_node(scenario: Scenario, device: Device) -> Node:
+    b, t = told.sequences(scenario), told.tokens(scenario)
+    each = Factor(
+        "K",
+        device.token_bytes,
+        QT_TRANSLATE_NOOP("symbols", "bytes of a token over all layers"),
+        told=partial(_token, scenario, device.share),
+    )
+    terms: list[Term] = [(b, t, each)] if device.token_bytes else []
     if device.state_bytes:
-        held = Factor("R", device.state_bytes, QT_TRANSLATE_NOOP("symbols", "bytes of a sequence's states"))
+        held = Factor(
+            "R",
+            device.state_bytes,
+            QT_TRANSLATE_NOOP("symbols", "bytes of a sequence's states"),
+            told=partial(told.stated_by, device.state_bytes, *told.state_fields(scenario.model)),
+        )
         terms.append((b, held))
     return explained(
         "kv_cache",

@@ -6,7 +6,7 @@ alive, and a line is a node of the picture with, where its size is not known exa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import NamedTuple
@@ -25,17 +25,26 @@ from memgui.estimator.result import (
     Verdict,
 )
 from memgui.estimator.verdict import verdict
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.messages import Issue, Message
 from memgui.spec.scenario import Scenario
 
 
 class Factor(NamedTuple):
-    """A symbol of a formula with its value."""
+    """A symbol of a formula with its value, and the field that holds it.
+
+    Where none does, ``told`` says how it comes about, once someone looks.
+    """
 
     name: str
     value: int
     label: str
     path: str | None = None
+    told: Callable[[], Derivation] | None = None
+
+    @property
+    def symbol(self) -> Symbol:
+        """What a formula shows of it."""
+        return Symbol(self.value, self.label, self.path, self.told() if self.told is not None else None)
 
 
 Term = Sequence[Factor | int]
@@ -43,41 +52,38 @@ Term = Sequence[Factor | int]
 
 
 def explained(
-    key: str, label: str, terms: Iterable[Term], source: str, text: str, children: tuple[Node, ...] = ()
+    key: str,
+    label: str,
+    terms: Iterable[Term],
+    source: str,
+    text: str,
+    children: tuple[Node, ...] = (),
+    depends: tuple[str, ...] = (),
 ) -> Node:
-    """A node that is a sum of products; it shows them with their symbols."""
+    """A node that is a sum of products; it shows them with their symbols.
+
+    ``depends``: paths of the fields that its plain numbers follow from.
+    """
     kept = tuple(tuple(term) for term in terms)
     size = sum(_value(term) for term in kept)
-    return Node(key, label, size, children, partial(_derived, kept, source, text))
+    return Node(key, label, size, children, partial(_derived, kept, source, text, depends))
 
 
 def _value(term: Term) -> int:
     return prod(factor.value if isinstance(factor, Factor) else factor for factor in term)
 
 
-def _derived(terms: tuple[Term, ...], source: str, text: str, _: Node) -> Derivation:
+def _derived(
+    terms: tuple[Term, ...], source: str, text: str, depends: tuple[str, ...], _: Node
+) -> Derivation:
     symbols: dict[str, Symbol] = {}
     written: list[str] = []
     for term in terms:
         for factor in term:
             if isinstance(factor, Factor):
-                symbols[factor.name] = Symbol(factor.value, factor.label, factor.path)
+                symbols[factor.name] = factor.symbol
         written.append("*".join(f.name if isinstance(f, Factor) else str(f) for f in term) or "1")
-    return Derivation(" + ".join(written) or "0", symbols, source, text)
-
-
-def stated(key: str, label: str, known: Range | int, source: str, text: str) -> Node:
-    """A node whose size is stated by its source, with its range where it is one."""
-    size = known.usual if isinstance(known, Range) else known
-    said: tuple[Message, ...] = ()
-    if isinstance(known, Range):
-        said = (
-            Message(
-                QT_TRANSLATE_NOOP("messages", "Between {low} and {high} bytes."),
-                {"low": known.low, "high": known.high},
-            ),
-        )
-    return Node(key, label, size, (), lambda node: Derivation(str(node.bytes), {}, source, text, said))
+    return Derivation(" + ".join(written) or "0", symbols, source, text, depends=depends)
 
 
 class Line(NamedTuple):

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 from memgui.estimator.engines.blocks import Pool, pool_of
 from memgui.estimator.engines.layout import require_layout
 from memgui.estimator.engines.settings import batched_tokens, is_v0, length, running_sequences
-from memgui.estimator.engines.sheet import Line, Squeezed, Stage, estimated, ranged, stated
+from memgui.estimator.engines.sheet import Line, Squeezed, Stage, estimated, ranged
 from memgui.estimator.engines.vllm_graph import WorkingSet, profile_run
 from memgui.estimator.engines.weights import loaded, model_of, weights_node
+from memgui.estimator.loose import stated
 from memgui.estimator.options import capability
 from memgui.estimator.overhead import CUBLAS_SOURCE, Range, context, cublas_workspace
 from memgui.estimator.program import Program
@@ -93,12 +94,14 @@ def serve(scenario: Scenario) -> Estimate:
         stated(
             "non_torch",
             QT_TRANSLATE_NOOP("estimator", "Outside PyTorch"),
-            libraries,
+            libraries.usual,
             NON_TORCH_SOURCE,
             QT_TRANSLATE_NOOP(
                 "estimator",
                 "NCCL, kernels and libraries; vLLM measures it in its profile run and keeps it free.",
             ),
+            libraries,
+            depends=("inference.vllm_version", "parallelism.tensor", "parallelism.pipeline"),
         ),
         libraries,
     )

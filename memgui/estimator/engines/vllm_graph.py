@@ -75,16 +75,22 @@ def sizes(scenario: Scenario, share: Share) -> Sizes:
             "inference.max_num_seqs",
         ),
         Factor("h", m.hidden_size, QT_TRANSLATE_NOOP("symbols", "hidden size"), "model.hidden_size"),
-        Factor("a", max(1, m.num_attention_heads // degree), heads),
-        Factor("k", max(1, m.num_key_value_heads // degree), shared),
+        Factor("a", max(1, m.num_attention_heads // degree), heads, "model.num_attention_heads"),
+        Factor("k", max(1, m.num_key_value_heads // degree), shared, "model.num_key_value_heads"),
         Factor("d", m.head_dim, QT_TRANSLATE_NOOP("symbols", "head size"), "model.head_dim"),
-        Factor("f", -(-m.intermediate_size // degree), inner),
+        Factor("f", -(-m.intermediate_size // degree), inner, "model.intermediate_size"),
         Factor("E", m.num_experts, QT_TRANSLATE_NOOP("symbols", "experts"), "model.num_experts"),
-        Factor("T", m.num_experts_per_tok, QT_TRANSLATE_NOOP("symbols", "experts per token")),
+        Factor(
+            "T",
+            m.num_experts_per_tok,
+            QT_TRANSLATE_NOOP("symbols", "experts per token"),
+            "model.num_experts_per_tok",
+        ),
         Factor(
             "m",
             -(-m.moe_intermediate_size // (1 if share.expert > 1 else degree)),
             QT_TRANSLATE_NOOP("symbols", "expert width on a rank"),
+            "model.moe_intermediate_size",
         ),
         Factor("V", m.vocab_size, QT_TRANSLATE_NOOP("symbols", "vocabulary"), "model.vocab_size"),
         4 if scenario.inference.weight_format == "fp32" else 2,
@@ -161,6 +167,7 @@ def _node(alive: list[Buffer], workspace: int, workspace_source: str, reserved: 
             ((workspace,),),
             workspace_source,
             QT_TRANSLATE_NOOP("estimator", "cuBLAS allocates its workspace in the profile run."),
+            depends=("device.compute_capability",),
         ),
         explained(
             "block_rounding",
@@ -170,6 +177,7 @@ def _node(alive: list[Buffer], workspace: int, workspace_source: str, reserved: 
             QT_TRANSLATE_NOOP("estimator", "PyTorch counts blocks, not tensors.")
             if not reserved
             else QT_TRANSLATE_NOOP("estimator", "What PyTorch has reserved for the run beyond its peak."),
+            depends=("inference.max_num_batched_tokens", "inference.max_num_seqs"),
         ),
     )
     return Node("profile_run", QT_TRANSLATE_NOOP("estimator", "Profile run"), 0, children)
@@ -218,12 +226,15 @@ CHUNK = 32_768
 
 def _experts(model: ModelSpec, g: Graph, s: Sizes, x: Buffer) -> Buffer:
     """Fused experts: the first and the last of their buffers share one storage."""
-    tokens = Factor("n", min(s.tokens.value, CHUNK), s.tokens.label, s.tokens.path)
+    tokens = s.tokens
+    if tokens.value > CHUNK:
+        label = QT_TRANSLATE_NOOP("symbols", "tokens that the experts take at once")
+        tokens = Factor("nc", CHUNK, label, s.tokens.path)
     router = g.make("router", (s.tokens, s.experts), s.width, reads=(x,))
     weights = g.make("topk_weights", (s.tokens, s.chosen), 4, reads=(router,))
     ids = g.make("topk_ids", (s.tokens, s.chosen), 4, reads=(router,))
-    wider = max(2 * s.expert_inner.value, s.hidden.value)
-    outer = g.make("cache1 and cache3", (tokens, s.chosen, wider), s.width, reads=(x, ids))
+    widest = (2, s.expert_inner) if 2 * s.expert_inner.value > s.hidden.value else (s.hidden,)
+    outer = g.make("cache1 and cache3", (tokens, s.chosen, *widest), s.width, reads=(x, ids))
     inner = g.make("cache2", (tokens, s.chosen, s.expert_inner), s.width, reads=(outer,))
     y = g.make("experts", (s.tokens, s.hidden), s.width, reads=(outer, inner, weights))
     if model.n_shared_experts and model.shared_expert_intermediate_size:

@@ -9,7 +9,7 @@ pipeline stage.  Beside them stand Megatron's 18 bytes per parameter (2 weights,
 from __future__ import annotations
 
 from memgui.estimator.methods.method import Answer, Omission, branch, leaf, letter
-from memgui.estimator.result import COMPONENTS, Node, Symbol
+from memgui.estimator.result import COMPONENTS, Derivation, Node, Symbol
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
 
@@ -49,8 +49,20 @@ def _letters(scenario: Scenario, counted: int) -> dict[str, Symbol]:
         "m": letter(
             scenario, QT_TRANSLATE_NOOP("estimator", "interleaved chunks"), "parallelism.virtual_pipeline"
         ),
-        "P": Symbol(counted, QT_TRANSLATE_NOOP("estimator", "parameters")),
+        "P": Symbol(
+            counted,
+            QT_TRANSLATE_NOOP("estimator", "parameters"),
+            derivation=Derivation(str(counted), {}, depends=_COUNTED_BY),
+        ),
     }
+
+
+_COUNTED_BY = (
+    "model.num_hidden_layers",
+    "model.hidden_size",
+    "model.intermediate_size",
+    "model.vocab_size",
+)
 
 
 def _per_layer(checkpointing: str, spread: bool, letters: dict[str, Symbol]) -> tuple[str, int, str]:

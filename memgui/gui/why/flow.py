@@ -17,6 +17,7 @@ from PySide6.QtGui import QColor
 from memgui.gui.metrics import Metrics
 from memgui.gui.theme import Look, Role
 from memgui.planning.formula import Kind, Token, operator_text
+from memgui.planning.steps import DEPENDS, Given, Step
 from memgui.planning.why import (
     Explanation,
     divides,
@@ -44,13 +45,21 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A number that leads to its field; ``rect`` takes number and caption."""
+    """A number that leads to its field; ``rect`` takes number and caption.
+
+    It leads to a ``component`` instead where it is the size of one.
+    """
 
     rect: QRectF
     number: QRectF
     path: str
     name: str
     line: float
+    component: str = ""
+
+    def leads_as(self, other: Link) -> bool:
+        """Whether both lead to the same place."""
+        return (self.path, self.component) == (other.path, other.component)
 
 
 @dataclass(slots=True)
@@ -141,14 +150,18 @@ class Writer:
             x += wide + after
         self.y += upright.height() + look.px(6)
 
-    def numbers(self, tokens: tuple[Token, ...]) -> None:
-        """The formula with its numbers put in; what each number is stands beneath it."""
+    def _row(self) -> float:
+        """How high numbers with captions beneath them are."""
         look = self._look
-        metrics, caption = look.metrics(Role.FORMULA), look.metrics(Role.CAPTION)
-        row = metrics.height() + caption.height() + look.px(8)
-        gap = float(look.px(5))
-        left = metrics.horizontalAdvance("= ") + gap
-        self._put(0, left, metrics.height(), "=", metrics, look.colours.secondary)
+        return look.metrics(Role.FORMULA).height() + look.metrics(Role.CAPTION).height() + look.px(8)
+
+    def numbers(self, tokens: tuple[Token, ...], name: str = "") -> None:
+        """The formula with its numbers put in; what each number is stands beneath it.
+
+        ``name`` is the letter that it is the value of, if it is one.
+        """
+        row, gap = self._row(), float(self._look.px(5))
+        left = self._begin(name)
         x = left
         for term in _terms(tokens):
             whole = sum(self._width(token, gap) for token in term)
@@ -159,13 +172,67 @@ class Writer:
                 x = self._number(token, x, gap)
         self.y += row
 
+    def _begin(self, name: str) -> float:
+        """Write a row's letter, if it has one, and the sign behind it; where they end is returned."""
+        look = self._look
+        metrics, x = look.metrics(Role.FORMULA), 0.0
+        if name:
+            letter, rest = _split(name)
+            slanted, small = look.metrics(Role.FORMULA, 500, True), look.metrics(Role.CAPTION, 500, True)
+            x = slanted.horizontalAdvance(letter)
+            self._put(0, x, metrics.height(), letter, slanted, look.colours.text)
+            low = small.horizontalAdvance(rest)
+            rect = QRectF(x, self.y + look.px(5), low + 2, metrics.height())
+            self.flow.pieces.append(Piece(rect, rest, small, look.colours.text))
+            x += low + look.px(5)
+        wide = metrics.horizontalAdvance("= ")
+        self._put(x, wide, metrics.height(), "=", metrics, look.colours.secondary)
+        return x + wide + look.px(5)
+
+    def step(self, step: Step) -> None:
+        """How a letter comes about: its formula with numbers, or its value; fields that say the rest."""
+        look = self._look
+        if step.tokens:
+            self.numbers(step.tokens, step.name)
+            if step.given:
+                self.given(step.given)
+            return
+        left = self._begin(step.name)
+        metrics, text = look.metrics(Role.FORMULA), self._words.count(step.symbol.value)
+        wide = metrics.horizontalAdvance(text)
+        self._put(left, wide, metrics.height(), text, metrics, look.colours.text)
+        self.given(step.given, left + wide + look.px(12))
+
+    def given(self, fields: tuple[Given, ...], x: float = 0.0) -> None:
+        """Fields that numbers follow from: the value of each, its name beneath; from ``x`` on."""
+        look, words, row = self._look, self._words, self._row()
+        small = look.metrics(Role.SMALL)
+        if fields:
+            said = words.translate("why", DEPENDS if x else _DEPENDS)
+            wide = small.horizontalAdvance(said)
+            high = look.metrics(Role.FORMULA).height()
+            self.flow.pieces.append(
+                Piece(QRectF(x, self.y, wide + 2, high), said, small, look.colours.secondary)
+            )
+            x += wide + look.px(8)
+        for one in fields:
+            metrics = look.metrics(Role.BODY)
+            text, label = metrics.cut(one.text(words), look.px(160)), one.label(words)
+            wide = self._captioned(label, metrics.horizontalAdvance(text))[1]
+            x = self._wrap(x, wide, row, 0.0)
+            x = self._linked(x, text, label, metrics, one.path) + look.px(14)
+        self.y += row
+
     def _caption(self, token: Token) -> tuple[str, float]:
         """What stands under a symbol's number, and how wide both are."""
         assert token.symbol is not None
+        wide = self._look.width(self._words.count(token.value), Role.FORMULA)
+        return self._captioned(symbol_label(token.symbol, self._words), wide)
+
+    def _captioned(self, label: str, wide: float) -> tuple[str, float]:
+        """What is shown of ``label`` under something so ``wide``, and how wide both are."""
         look = self._look
-        wide = look.width(self._words.count(token.value), Role.FORMULA)
         caption = look.metrics(Role.CAPTION)
-        label = symbol_label(token.symbol, self._words)
         shown = caption.cut(label, max(wide, look.px(160)))
         return shown, max(wide, caption.horizontalAdvance(shown)) + 2
 
@@ -185,27 +252,34 @@ class Writer:
         """Write a token of the line of numbers at ``x``; where it ends is returned."""
         look = self._look
         colours = look.colours
-        metrics, caption = look.metrics(Role.FORMULA), look.metrics(Role.CAPTION)
+        metrics = look.metrics(Role.FORMULA)
         high = metrics.height()
         if token.symbol is None:
             text, before, after = self._plain(token, gap)
             wide = metrics.horizontalAdvance(text)
             self._put(x + before, wide, high, text, metrics, colours.secondary)
             return x + before + wide + after
-        text = self._words.count(token.value)
+        label, text = symbol_label(token.symbol, self._words), self._words.count(token.value)
+        return self._linked(x, text, label, metrics, token.symbol.path or "", token.symbol.component)
+
+    def _linked(
+        self, x: float, text: str, label: str, metrics: Metrics, path: str, component: str = ""
+    ) -> float:
+        """Write ``text`` at ``x`` with its label beneath, a link where it leads somewhere; return its end."""
+        look, colours = self._look, self._look.colours
+        caption, high = look.metrics(Role.CAPTION), look.metrics(Role.FORMULA).height()
         wide = metrics.horizontalAdvance(text)
-        shown, needs = self._caption(token)
-        path = token.symbol.path or ""
+        shown, needs = self._captioned(label, wide)
+        leads = bool(path or component)
         at = x + (needs - wide) / 2
-        self._put(at, wide, high, text, metrics, colours.accent if path else colours.text)
+        self._put(at, wide, high, text, metrics, colours.accent if leads else colours.text)
         beneath = x + (needs - caption.horizontalAdvance(shown)) / 2
         rect = QRectF(beneath, self.y + high + look.px(1), needs, caption.height())
         self.flow.pieces.append(Piece(rect, shown, caption, colours.secondary))
-        if path:
+        if leads:
             number = QRectF(at, self.y, wide, high)
             whole = QRectF(x, self.y, needs, high + caption.height() + look.px(1))
-            name = f"{symbol_label(token.symbol, self._words)} {text}"
-            self.flow.links.append(Link(whole, number, path, name, self.y + high))
+            self.flow.links.append(Link(whole, number, path, f"{label} {text}", self.y + high, component))
         return x + needs + look.px(1)
 
     def result(self, exact: str, size: str) -> None:
@@ -268,6 +342,7 @@ def _spaced(token: Token, gap: float) -> tuple[str, float, float]:
             return token.text, 0.0, 0.0
 
 
+_DEPENDS = QT_TRANSLATE_NOOP("why", "Depends on")
 _LEFT_OUT = QT_TRANSLATE_NOOP("why", "The method leaves out")
 _ASSUMED = QT_TRANSLATE_NOOP("why", "Assumed")
 _SERVING = QT_TRANSLATE_NOOP("why", "Serving")
@@ -288,7 +363,13 @@ def flow_of(explanation: Explanation, words: Words, look: Look, width: float) ->
         writer.paragraph(plus, Role.BODY, colours.text)
         writer.space(4)
     writer.result(words.exact(explanation.bytes), words.size(explanation.bytes))
-    if divides(explanation.tokens):
+    if explanation.steps or explanation.given:
+        writer.space(8)
+    if explanation.given:
+        writer.given(explanation.given)
+    for step in explanation.steps:
+        writer.step(step)
+    if any(divides(tokens) for tokens in (explanation.tokens, *(step.tokens for step in explanation.steps))):
         writer.paragraph(words.translate("why", _ROUNDS), Role.CAPTION, colours.secondary)
     writer.bullets(words.translate("why", _SERVING), [one.text(words) for one in explanation.answers])
     writer.bullets(words.translate("why", _LEFT_OUT), [words.message(one) for one in explanation.left_out])

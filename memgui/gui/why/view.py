@@ -52,10 +52,10 @@ class WhyView(QWidget):
 
     def show_explanation(self, explanation: Explanation, words: Words) -> None:
         """Show another explanation; the link that had the focus keeps it if it is still there."""
-        focused, before = self._link_path(self._focused), self._flow
+        focused, before = self._link(self._focused), self._flow
         self._explanation, self._words, self._flow = explanation, words, None
         links = self.links()
-        self._focused = next((at for at, link in enumerate(links) if link.path == focused), -1)
+        self._focused = next((at for at, link in enumerate(links) if focused and link.leads_as(focused)), -1)
         self._hovered = min(self._hovered, len(links) - 1)
         if QAccessible.isActive():
             self.setAccessibleDescription(as_text(explanation, words))
@@ -73,9 +73,13 @@ class WhyView(QWidget):
         flow = self._made()
         return flow.links if flow is not None else ()
 
-    def _link_path(self, at: int) -> str:
+    def _link(self, at: int) -> Link | None:
         links = self._flow.links if self._flow is not None else []
-        return links[at].path if 0 <= at < len(links) else ""
+        return links[at] if 0 <= at < len(links) else None
+
+    def _link_path(self, at: int) -> str:
+        link = self._link(at)
+        return link.path if link is not None else ""
 
     def _made(self) -> Flow | None:
         if self._flow is None and self._explanation is not None and self._words is not None:
@@ -118,6 +122,14 @@ class WhyView(QWidget):
     def _at(self, position: QPointF) -> int:
         return next((at for at, link in enumerate(self.links()) if link.rect.contains(position)), -1)
 
+    def _follow(self, at: int) -> None:
+        """Go where a link leads: to a field, or into a component."""
+        link = self.links()[at]
+        if link.component:
+            self._selection.select((link.component,))
+        else:
+            self._selection.go_to_field(link.path)
+
     def _hover(self, at: int) -> None:
         if at != self._hovered:
             self._hovered = at
@@ -134,15 +146,19 @@ class WhyView(QWidget):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         at = self._at(event.position())
         if event.button() is Qt.MouseButton.LeftButton and at >= 0:
-            self._selection.go_to_field(self._link_path(at))
+            self._follow(at)
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
             at = self._at(QPointF(event.pos()))
-            text = self.tr("{name}: go to its field").format(name=self.links()[at].name) if at >= 0 else ""
-            QToolTip.showText(event.globalPos(), text, self)
+            QToolTip.showText(event.globalPos(), self._tip(self.links()[at]) if at >= 0 else "", self)
             return True
         return super().event(event)
+
+    def _tip(self, link: Link) -> str:
+        if link.component:
+            return self.tr("{name}: explain it").format(name=link.name)
+        return self.tr("{name}: go to its field").format(name=link.name)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         reasons = Qt.FocusReason
@@ -177,7 +193,7 @@ class WhyView(QWidget):
             self._focused = (self._focused + step) % count if self._focused >= 0 else 0
             self._tell_focus()
         elif event.key() in (keys.Key_Return, keys.Key_Enter, keys.Key_Space) and self._focused >= 0:
-            self._selection.go_to_field(self._link_path(self._focused))
+            self._follow(self._focused)
         else:
             super().keyPressEvent(event)
 

@@ -71,9 +71,14 @@ def test_every_row_explains_the_estimators_bytes(inside: Interior, scenario: Sce
             assert (explained.path, explained.bytes) == (path, size)
             if explained.tokens:
                 assert value_of(explained.tokens) == size
+            given = {one.path for step in explained.steps for one in step.given}
+            given.update(one.path for one in explained.given)
             for link in page.view.links():
-                value = get(scenario, link.path)
-                assert value is None or isinstance(value, int)
+                if link.component:
+                    assert found.component(link.component).bytes
+                elif link.path not in given:
+                    value = get(scenario, link.path)
+                    assert value is None or isinstance(value, int | tuple)
             if len(path) == 1:
                 assert f"{size:,}" in copied(page, markdown=False)
                 assert f"{size:,}" in copied(page, markdown=True)
@@ -97,3 +102,34 @@ def test_a_number_leads_to_its_field_by_key_and_mouse(inside: Interior, qtbot: Q
     assert not box.hasFocus()
     QTest.keyClick(page.view, Qt.Key.Key_Return)
     assert box.hasFocus()
+
+
+def test_a_number_that_is_a_component_leads_into_it(inside: Interior) -> None:
+    page = show(inside, FIRST)
+    inside.context.selection.select(("overhead", "fragmentation"))
+    assert page.view.links()
+    assert not any(item.selected for item in page.view.accessible_items())
+    wanted = next(at for at, link in enumerate(page.view.links()) if link.component == "activations")
+    page.view.setFocus(Qt.FocusReason.TabFocusReason)
+    for _ in range(wanted):
+        QTest.keyClick(page.view, Qt.Key.Key_Right)
+    QTest.keyClick(page.view, Qt.Key.Key_Return)
+    assert inside.context.selection.component == ("activations",)
+    inside.context.selection.select(("overhead", "fragmentation"))
+    rect = page.view.links()[wanted].rect
+    QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, pos=rect.center().toPoint())
+    assert inside.context.selection.component == ("activations",)
+
+
+def test_bytes_of_a_block_lead_to_the_fields_that_they_follow_from(inside: Interior) -> None:
+    page = show(inside, SCENARIOS["8B, vLLM"])
+    inside.context.selection.select(("kv_cache",))
+    paths = {link.path for link in page.view.links()}
+    assert {"inference.block_size", "model.num_key_value_heads", "inference.kv_cache_format"} <= paths
+    at = next(at for at, link in enumerate(page.view.links()) if link.path == "inference.kv_cache_format")
+    rect = page.view.links()[at].rect
+    QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, pos=rect.center().toPoint())
+    row = inside.form.sections["precision"].rows["inference.kv_cache_format"]
+    focused = QApplication.focusWidget()
+    assert focused is not None
+    assert row.isAncestorOf(focused)
