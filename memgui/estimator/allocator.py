@@ -12,12 +12,12 @@ block is always split off, and the end is taken only where nothing before it is 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from memgui.estimator.overhead import BLOCK, LARGE_SEGMENT, OWN_SEGMENT, SEGMENT_STEP, SMALL, UNSPLIT
 
-_APART: Final = 1 << 44
+FIRST: Final = 1 << 44
 """Addresses from one segment to the next: more than any segment has."""
 
 
@@ -62,7 +62,7 @@ class Allocator:
 
     def copy(self) -> Allocator:
         """One that goes on from here, where segments do not expand; blocks in use stay in use in it."""
-        other = Allocator()
+        other = type(self)()
         other.allocated, other.reserved, other.peak = self.allocated, self.reserved, self.peak
         other._segments = self._segments
         other._small, other._large = (
@@ -117,6 +117,19 @@ class Allocator:
                 self._ends[block.small] = block
         self._put(pool, block)
 
+    def take_all(self, sizes: tuple[int, ...]) -> None:
+        """Blocks for requests of so many bytes, one after the other."""
+        for size in sizes:
+            self.take(size)
+
+    def repeat(self, play: Callable[[], None], times: int, loose: Collection[Block] = ()) -> None:
+        """``play``, which gives back nothing but what it took, so many times.
+
+        Of blocks in use the ``loose`` ones may be given back later, and no others.
+        """
+        for _ in range(times):
+            play()
+
     def empty(self) -> None:
         """What no block in use holds back goes to the driver again (``torch.cuda.empty_cache()``)."""
         for small, end in list(self._ends.items()):
@@ -153,7 +166,7 @@ class Allocator:
             more = -(-size // step) * step
             grown = Block(more, self._segments, small=small)
             if end is None:
-                self._segments += _APART
+                self._segments += FIRST
                 grown.address = self._segments
             else:
                 grown.address = end.address + end.size
@@ -164,7 +177,7 @@ class Allocator:
 
     def _segment(self, size: int, *, small: bool) -> Block:
         whole = SEGMENT_STEP if small else _large_segment(size)
-        self._segments += _APART
+        self._segments += FIRST
         self.reserved += whole
         return Block(whole, self._segments, small=small)
 

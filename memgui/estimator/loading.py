@@ -9,17 +9,19 @@ in the format of the base and widens them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
+from itertools import chain, groupby
 
 import msgspec
 from msgspec import structs
 
 from memgui.estimator.account import Account, account
 from memgui.estimator.allocator import Allocator, Block, filled
+from memgui.estimator.cut_to_size import CutToSize
 from memgui.estimator.options import ADAPTERS, BITSANDBYTES, UPCAST
 from memgui.estimator.overhead import OWN_SEGMENT, SMALL
-from memgui.estimator.program import Program, compiled
+from memgui.estimator.program import Kind, Program, compiled
 from memgui.estimator.state import State
 from memgui.estimator.tape import Parameter
 from memgui.spec.formats import WeightScheme
@@ -30,6 +32,9 @@ FEW = 4 << 30
 
 DEEP = 256
 """Layers of a model up to which each is played; no published one has more."""
+
+LONGEST_TURN = 8
+"""How many kinds of layers at most are expected to come in turn."""
 
 _FULL = {"fp32": 4}
 """Bytes per number of the formats in which a model is read, where they are not two."""
@@ -132,7 +137,7 @@ class _Frozen:
 
 @lru_cache(maxsize=16)
 def _frozen(what: _Frozen) -> Allocator:
-    allocator = Allocator()
+    allocator = CutToSize()
     _load(what.program, account(what.program, scheme=what.scheme), what.base, allocator)
     return allocator
 
@@ -146,30 +151,41 @@ def load(program: Program, held: Account, base: Base, allocator: Allocator) -> N
 
 def _load(program: Program, held: Account, base: Base, allocator: Allocator) -> None:
     """Weights and buffers; adapters come later."""
-    weights = [p for group in _modules(program) for p in group if not (base.adapted and p.grad)]
     if base.packed:
-        _pack(program, held, base, weights, allocator)
+        _pack(program, held, base, allocator)
     else:
         parts = _parts(held)
-        for parameter in weights:
-            for part in parts.get(parameter, (parameter,)):
-                allocator.take(part.coefficient)
+        for group, count in _groups(program):
+            sizes = [part.coefficient for p in _loaded(group, base) for part in parts.get(p, (p,))]
+            allocator.repeat(partial(allocator.take_all, tuple(sizes)), count)
     for buffer, count in held.buffers:
-        for _ in range(count):
-            allocator.take(buffer.coefficient)
+        allocator.repeat(partial(allocator.take_all, (buffer.coefficient,)), count)
+
+
+def _loaded(group: Iterable[Parameter], base: Base) -> list[Parameter]:
+    """Those of some weights that come with the model, and not with the adapters."""
+    return [parameter for parameter in group if not (base.adapted and parameter.grad)]
 
 
 def _adapt(program: Program, allocator: Allocator) -> None:
     """Adapters, at first in the format of a base that is not packed."""
     narrow = program.options.width if not program.options.base else 4
     widened: list[tuple[Block, int]] = []
-    for group in _modules(program):
-        for parameter in group:
-            if parameter.grad:
-                width = min(narrow, parameter.width)
-                block = allocator.take(parameter.coefficient // parameter.width * width)
-                if width < parameter.width:
-                    widened.append((block, parameter.coefficient))
+
+    def arrive(adapters: Iterable[Parameter]) -> None:
+        for parameter in adapters:
+            width = min(narrow, parameter.width)
+            block = allocator.take(parameter.coefficient // parameter.width * width)
+            if width < parameter.width:
+                widened.append((block, parameter.coefficient))
+
+    for group, count in _groups(program):
+        adapters = [parameter for parameter in group if parameter.grad]
+        if any(parameter.width > narrow for parameter in adapters):
+            for _ in range(count):
+                arrive(adapters)
+        elif adapters:
+            allocator.repeat(partial(arrive, adapters), count, [block for block, _ in widened])
     _widen(widened, allocator)
 
 
@@ -179,28 +195,47 @@ def _widen(blocks: Iterable[tuple[Block, int]], allocator: Allocator) -> None:
         allocator.give(block)
 
 
-def _pack(
-    program: Program, held: Account, base: Base, weights: list[Parameter], allocator: Allocator
-) -> None:
+def _pack(program: Program, held: Account, base: Base, allocator: Allocator) -> None:
     """Read, pack and widen what is not packed."""
-    parts = _parts(held)
     half = base.read_width
-    packed = {parameter for parameter, stored in parts.items() if parameter not in stored}
+    parts = _parts(held).items()
+    packed = {one: tuple([part.coefficient for part in own]) for one, own in parts if one not in own}
     factor = 1 if base.format == "int8" else 2
-    whole = sum(p.elements // factor if p in packed else p.elements * half for p in weights)
-    allocator.give(allocator.take(whole))
-    loose: dict[int, list[Block]] = {}
-    for parameter in _by_name(program, {id(p) for p in weights}):
-        read = allocator.take(parameter.elements * half)
-        if parameter in packed:
-            for part in parts[parameter]:
-                allocator.take(part.coefficient)
-            allocator.give(read)
-        elif parameter.width == half or program.options.base not in UPCAST:
-            continue
+    groups = [(_loaded(group, base), count) for group, count in _groups(program)]
+    each = [sum(p.elements // factor if p in packed else p.elements * half for p in g) * n for g, n in groups]
+    allocator.give(allocator.take(sum(each)))
+    widens = program.options.base in UPCAST
+    loose: dict[Parameter, list[Block]] = {}
+
+    def read(group: Iterable[Parameter]) -> None:
+        for parameter in group:
+            block = allocator.take(parameter.elements * half)
+            if parameter in packed:
+                allocator.take_all(packed[parameter])
+                allocator.give(block)
+            elif widens and parameter.width != half:
+                loose.setdefault(parameter, []).append(block)
+
+    def widen(group: Iterable[Parameter]) -> None:
+        for parameter in group:
+            if parameter in loose:
+                blocks = loose[parameter]
+                block = blocks.pop(0) if len(blocks) > 1 else blocks[0]
+                allocator.take(parameter.coefficient)
+                allocator.give(block)
+
+    def repeat(play: Callable[[Iterable[Parameter]], None], group: list[Parameter], times: int) -> None:
+        if widens and any(p.elements * half > SMALL for p in group if p not in packed):
+            for _ in range(times):  # what is given back later is one of many
+                play(group)
         else:
-            loose.setdefault(id(parameter), []).append(read)
-    _widen(((loose[id(p)].pop(0), p.coefficient) for p in weights if id(p) in loose), allocator)
+            there = list(chain.from_iterable(loose.values()))
+            allocator.repeat(partial(play, group), times, there)
+
+    for group, count in _in_rows(_by_name(program)):
+        repeat(read, _loaded(group, base), count)
+    for group, count in _in_rows(groups):
+        repeat(widen, group, count)
 
 
 def _parts(held: Account) -> dict[Parameter, list[Parameter | State]]:
@@ -214,48 +249,64 @@ def _parts(held: Account) -> dict[Parameter, list[Parameter | State]]:
     return {weight: list(parts.values()) for weight, parts in found.items()}
 
 
-def _modules(program: Program) -> Iterator[list[Parameter]]:
-    """Weights in the order of the modules, those of a layer together."""
-    return _each(_groups(program))
-
-
 Groups = Iterator[tuple[list[Parameter], int]]
 """Weights that come together, with how many such layers follow each other."""
 
 
-def _each(groups: Groups) -> Iterator[list[Parameter]]:
-    return (group for group, count in groups for _ in range(count))
-
-
 def _groups(program: Program) -> Groups:
+    """Weights in the order of the modules."""
     yield from _layers(program)
     yield program.tail.tape.parameters, 1
-    yield from _beside(program)
+    yield from program.beside
 
 
 def _layers(program: Program) -> Groups:
     for stack in program.stacks:
         yield stack.frame.tape.parameters, 1
-        for kind, count in stack.runs:
-            yield list(kind.parameters), count
+        alike: dict[object, list[Parameter]] = {}
+        lists: dict[Kind, list[Parameter]] = {}
+        for kind in stack.kinds:
+            weights = list(kind.parameters)
+            lists[kind] = alike.setdefault(tuple([_traits(weight) for weight in weights]), weights)
+        runs = [(lists[kind], count) for kind, count in stack.runs]
+        for _, same in groupby(runs, key=lambda run: id(run[0])):
+            row = list(same)
+            yield row[0][0], sum([count for _, count in row])
 
 
-def _beside(program: Program) -> Groups:
-    return iter(program.beside)
+def _in_rows(groups: Iterable[tuple[list[Parameter], int]]) -> Groups:
+    """The same where layers of several kinds that come in turn, again and again, are together."""
+    runs = list(groups)
+    while runs:
+        for many in range(2, LONGEST_TURN + 1):
+            turn, times = runs[:many], 1
+            while runs[times * many : (times + 1) * many] == turn:
+                times += 1
+            if times > 1:
+                yield [weight for group, count in turn for _ in range(count) for weight in group], times
+                del runs[: many * times]
+                break
+        else:
+            yield runs.pop(0)
 
 
-def _by_name(program: Program, wanted: set[int]) -> Iterator[Parameter]:
+def _traits(weight: Parameter) -> tuple[object, ...]:
+    """What decides how a weight comes."""
+    name, part, role = weight.name, weight.part, weight.role
+    return name, part, role, weight.inputs, weight.dims, weight.elements, weight.width, weight.grad
+
+
+def _by_name(program: Program) -> Groups:
     """Weights in the order of their names in a checkpoint: the head, the embeddings, the layers."""
     first: list[Parameter] = []
     last: list[Parameter] = []
     for parameter in program.tail.tape.parameters:
         (first if parameter.part == "lm_head" else last).append(parameter)
-    yield from (parameter for parameter in first if id(parameter) in wanted)
-    for group in _each(_layers(program)):
-        yield from sorted((p for p in group if id(p) in wanted), key=_name)
-    yield from last
-    for group in _each(_beside(program)):
-        yield from group
+    yield first, 1
+    for group, count in _layers(program):
+        yield sorted(group, key=_name), count
+    yield last, 1
+    yield from program.beside
 
 
 def _name(parameter: Parameter) -> str:
