@@ -192,6 +192,13 @@ def test_every_letter_of_its_formulas_is_explained(scenario: Scenario) -> None:
     assert any(one.startswith(layers) for one in symbols)
 
 
+def test_a_letter_without_a_field_says_how_it_comes_about() -> None:
+    made = page(estimate(replace(SERVING, "inference.engine", "vllm")), English())
+    (symbols,) = (listed.sentences for listed in made.lists if listed.title == "Symbols")
+    assert any(one.startswith("B = L·bs·K = ") for one in symbols)
+    assert any(one.startswith("K = 2·k·d·2 = ") for one in symbols)
+
+
 def test_a_letter_that_stands_for_several_says_where() -> None:
     entry = next(one for one in Catalog().models if one.name.endswith("DeepSeek-V3"))
     made = page(estimate(replace(SERVING, "model", entry.model)), English())

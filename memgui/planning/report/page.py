@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from memgui.estimator.result import Estimate, Node, Symbol
+from memgui.planning.formula import tokens_of
 from memgui.planning.measured.beside import beside
 from memgui.planning.measured.records import COUNTERS, Measurement
 from memgui.planning.report.verdict import device_text, verdict_line
+from memgui.planning.steps import steps
 from memgui.planning.values import value_text
-from memgui.planning.why import symbol_label
+from memgui.planning.why import symbol_label, written
 from memgui.planning.words import Words
 from memgui.spec import QT_TRANSLATE_NOOP, Device, Issue, Message, ModelSpec, Scenario, get
 from memgui.spec.fields import FIELDS, SECTIONS, Field
@@ -270,23 +273,33 @@ def _leaves(estimate: Estimate) -> Iterator[Node]:
 
 def _symbols(estimate: Estimate, words: Words) -> Iterator[str]:
     """What the letters of the formulas on the page stand for; one that stands for several says where."""
-    found: dict[str, dict[Symbol, list[str]]] = {}
+    found: dict[str, dict[tuple[str, str, str], list[str]]] = {}
     for part in _leaves(estimate):
-        if _formula(part):
-            for name, symbol in part.derivation.symbols.items():
-                where = found.setdefault(name, {}).setdefault(symbol, [])
-                where.append(words.translate("estimator", part.label))
+        for name, symbol, how in _letters(estimate, part) if _formula(part) else ():
+            meaning = f"{how} = " if how else "", words.count(symbol.value), symbol_label(symbol, words)
+            where = found.setdefault(name, {}).setdefault(meaning, [])
+            where.append(words.translate("estimator", part.label))
     for name, meanings in found.items():
-        for symbol, where in meanings.items():
+        for (how, value, label), where in meanings.items():
             text = QT_TRANSLATE_NOOP("report", "{symbol} = {value}: {name}")
             if len(meanings) > 1:
                 text = QT_TRANSLATE_NOOP("report", "{symbol} = {value}: {name} ({where})")
             yield words.translate("report", text).format(
-                symbol=name,
-                value=words.count(symbol.value),
-                name=symbol_label(symbol, words),
-                where=", ".join(dict.fromkeys(where)),
+                symbol=name, value=how + value, name=label, where=", ".join(dict.fromkeys(where))
             )
+
+
+def _letters(estimate: Estimate, part: Node) -> Iterator[tuple[str, Symbol, str]]:
+    """The letters of a part's formula and of theirs: name, symbol, and its formula where it has one.
+
+    What is called by a component's key stands on the page.
+    """
+    tokens = tokens_of(part.derivation)
+    own = steps(estimate.scenario, tokens)
+    told = {(step.name, step.symbol.label): written(step.tokens) for step in own}
+    for token in chain(tokens, *(step.tokens for step in own)):
+        if token.symbol is not None and token.text != token.symbol.component:
+            yield token.text, token.symbol, told.get((token.text, token.symbol.label), "")
 
 
 def _sources(estimate: Estimate, words: Words) -> Iterator[str]:
