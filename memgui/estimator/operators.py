@@ -7,6 +7,8 @@ result.  The rules are those of PyTorch 2.13's ``derivatives.yaml`` and autocast
 
 from __future__ import annotations
 
+from functools import reduce
+
 from memgui.estimator.tape import (
     ALIAS,
     BY_HEAD,
@@ -20,6 +22,7 @@ from memgui.estimator.tape import (
     Tape,
     Tensor,
 )
+from memgui.estimator.tensor import promoted
 
 FP32 = 4
 
@@ -42,7 +45,7 @@ def weight(t: Tape, parameter: Parameter, width: int) -> Tensor:
     out = t.tensor(parameter.name, parameter.dims, width, parameter.grad)
     out.weight_copy = True
     parameter.copy = out
-    if out.grad:
+    if out.grad and parameter.width == FP32:  # autocast remembers copies of no other format
         t.cast_cache.append(out)
         if t.pool is not None:
             t.hand_out(out)
@@ -112,7 +115,7 @@ def edges(a: Tensor, how_a: int, b: Tensor, how_b: int) -> Back:
 
 
 def _wider(a: Tensor, b: Tensor) -> int:
-    return a.width if a.width >= b.width else b.width
+    return a.width if a.width == b.width else promoted(a.width, b.width)
 
 
 def mul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
@@ -294,7 +297,7 @@ def cat(t: Tape, parts: tuple[Tensor, ...], name: str, dims: Dims) -> Tensor:
 
     Each gradient is a view of the whole, but that of a part in a narrower format.
     """
-    width = max([part.width for part in parts])
+    width = reduce(promoted, [part.width for part in parts])
     out = t.tensor(name, dims, width, any(part.grad for part in parts))
     out.layout = BY_HEAD
     back = tuple([(part, ALIAS if part.width == width else NEW) for part in parts if part.grad])

@@ -17,6 +17,7 @@ from memgui.estimator.layout import kept_precision, layout_of
 from memgui.estimator.modules.names import targets
 from memgui.estimator.split import ALL, WHOLE, Split, Stage
 from memgui.estimator.symbols import open_symbols
+from memgui.estimator.tensor import OTHER_HALF
 from memgui.spec.fields.optimizers import BY_LAYER
 from memgui.spec.formats import SCHEMES
 from memgui.spec.model import ModelSpec
@@ -164,6 +165,8 @@ class Options(NamedTuple):
     """Liger's kernels stand in for norms, rotations and gates"""
     ragged: tuple[str, ...] = ()
     """letters of lengths that are no multiple of 8, where SDPA may be given a mask, which it pads"""
+    groups: bool = True
+    """SDPA's memory-efficient kernel takes query heads that share keys and values (PyTorch 2.14)"""
     few_tokens: bool = False
     """so few in a micro batch that packed weights are multiplied without being unpacked"""
 
@@ -279,6 +282,8 @@ def _options(scenario: Scenario) -> Options:
             width = 4 if training.kbit_preparation and base in UPCAST else WIDTHS.get(training.precision, 2)
         elif beside:
             width = WIDTHS[training.base_format]
+            if mixed and {half, training.base_format} == {"fp16", "bf16"}:
+                width = OTHER_HALF
         else:
             width = 4 if mixed or training.precision == "fp32" else 2
         given = training.dropout
@@ -326,6 +331,7 @@ def _options(scenario: Scenario) -> Options:
             loss=loss_of(training),
             compiled=training.compile,
             fused=training.implementation == "fused",
+            groups=training.torch_version == "2.14" and training.implementation in ("transformers", "fused"),
             few_tokens=base == "awq" and training.micro_batch_size * training.sequence_length <= FEW_TOKENS,
             fp8=training.fp8_scaling if training.precision == "fp8" else "",
         )
@@ -361,4 +367,5 @@ def _options(scenario: Scenario) -> Options:
         tuples=old,
         static=ahead or inference.cache_implementation == "static",
         ahead=ahead,
+        groups=not ahead and inference.transformers_version == "5.24",
     )

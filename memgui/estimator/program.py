@@ -160,10 +160,10 @@ class Stack:
         staying = {out.root, leaf, *kept, *tape.outside, *tape.results}
         self.locals = group([one for one in held if one not in staying])
         """what dies when the stack has returned"""
-        last = self.runs[-1][0]
-        self.passed_last = last.passed if last.recomputed else NONE
-        """what the last layer passes on, and nobody keeps"""
         first = self.runs[0][0]
+        again = [kind for kind, _ in self.runs if kind.recomputed]
+        self.passed_last = again[-1].passed if first.recomputed else NONE
+        """what nobody keeps: a checkpoint keeps what its layer was passed, which is nothing for the first"""
         trailing = [kind.trailing for kind in self.kinds]
         self.passed_forward = trailing[0] if all(group.things for group in trailing) else NONE
         """what the model's code refers to until the next layer has its own, and nobody keeps"""

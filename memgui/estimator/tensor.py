@@ -25,6 +25,31 @@ BY_HEAD: Final = 1  # in memory as (batch, heads, tokens, head size)
 SPREAD: Final = 2  # one head seen as many
 
 
+class _OtherHalf(int):
+    """Two bytes in the one 16-bit format while autocast computes in the other: no width but itself."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _OtherHalf)
+
+    def __ne__(self, other: object) -> bool:
+        return not isinstance(other, _OtherHalf)
+
+    __hash__ = int.__hash__
+
+
+OTHER_HALF: Final = _OtherHalf(2)
+"""The width of weights in bf16 under autocast to fp16, or in fp16 under autocast to bf16."""
+
+
+def promoted(a: int, b: int) -> int:
+    """The width of what PyTorch makes of two formats: the wider one, of two halves fp32."""
+    if a == b or a > b:
+        return a
+    return b if b > a else 4
+
+
 class Sizes:
     """Values of the model's symbols, and every product of open symbols met so far.
 

@@ -31,11 +31,12 @@ def validate_training(scenario: Scenario) -> Iterator[Issue]:
                 QT_TRANSLATE_NOOP(
                     "messages",
                     "A {base} base under autocast to the other 16-bit format: PyTorch promotes what meets to "
-                    "fp32, which is not modelled; the figure is too low, by a fifth in small models.",
+                    "fp32, and needs more than with one format for both.",
                 ),
                 {"base": training.base_format},
             ),
         )
+    yield from _prepared(scenario)
     yield from _beside(scenario)
     yield from _experts(scenario)
     if training.method == "prefix" and training.activation_checkpointing != "none":
@@ -65,6 +66,33 @@ def validate_training(scenario: Scenario) -> Iterator[Issue]:
         )
 
 
+def _prepared(scenario: Scenario) -> Iterator[Issue]:
+    """That k-bit preparation without autocast leaves what lies between packed layers in fp32."""
+    training = scenario.training
+    if (
+        training.method not in _ADAPTERS
+        or not training.base_format.startswith(_PREPARED)
+        or not training.kbit_preparation
+        or training.precision not in ("bf16", "fp16")
+        or training.implementation not in ("transformers", "fused")
+        or scenario.parallelism.sharding != "none"  # as FSDP casts itself
+    ):
+        return
+    yield Issue(
+        "note",
+        "prepared_without_autocast",
+        ("training.precision", "training.kbit_preparation"),
+        Message(
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "k-bit preparation turns embeddings, norms and head to fp32; without autocast all that runs "
+                "between packed layers is fp32 too. The Trainer's bf16=True is {mixed} here.",
+            ),
+            {"mixed": f"{training.precision}_mixed"},
+        ),
+    )
+
+
 def _experts(scenario: Scenario) -> Iterator[Issue]:
     """That experts are no linear layers, which are all that is packed (Transformers 5, bitsandbytes, hqq)."""
     training = scenario.training
@@ -89,6 +117,7 @@ def _experts(scenario: Scenario) -> Iterator[Issue]:
 
 _ADAPTERS = ("lora", "ia3", "prompt", "prefix")
 _MIXED_HALVES = (("bf16", "fp16_mixed"), ("fp16", "bf16_mixed"))
+_PREPARED = ("nf4", "fp4", "int8", "awq_")
 _PACKS_LINEARS = ("nf4", "fp4", "int8", "hqq_")
 
 _PLAIN_LORA = ("gptq_", "awq_")

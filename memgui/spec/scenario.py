@@ -51,6 +51,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     checkpoint_offload: bool = False
     attention: str = "sdpa"
     sdpa_backend: str = "auto"
+    torch_version: str = "2.14"
     padding_mask: bool = False
     use_cache: bool = False
     gradient_clipping: bool = False

@@ -92,6 +92,7 @@ def training_settings(run: Mapping[str, Any], model: ModelSpec) -> dict[str, Any
         "training.precision": PRECISION[run["prec"]],
         "training.attention": run["attn"] or "sdpa",
         "training.sdpa_backend": run.get("sdp", "auto"),
+        "training.torch_version": "2.13",
         "training.activation_checkpointing": "full" if run["ckpt"] else "none",
         "training.dropout": run["dropout"],
         "training.padding_mask": run.get("padding_mask", False),

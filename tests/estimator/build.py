@@ -36,7 +36,7 @@ def measured(row: dict[str, Any], layers: int = 0) -> Scenario:
     model = MODELS[row["model"]]
     if layers:
         model = msgspec.structs.replace(model, num_hidden_layers=layers)
-    settings = dict(row["training"])
+    settings = {"torch_version": "2.13", **row["training"]}  # on which they were measured
     if "lora" in settings:
         settings["lora"] = msgspec.convert(settings["lora"], Lora)
     return training(model, **settings)

@@ -33,7 +33,7 @@ def title(row: dict[str, Any]) -> str:
 
 
 def _training(rows: dict[str, Any], row: dict[str, Any]) -> Scenario:
-    settings = dict(row["training"])
+    settings = {"torch_version": "2.13", **row["training"]}  # on which they were measured
     if "lora" in settings:
         settings["lora"] = msgspec.convert(settings["lora"], Lora)
     return Scenario(model=model(rows, row["model"], **row["built"]), training=Training(**settings))

@@ -74,6 +74,19 @@ def test_the_efficient_kernel_sums_the_gradient_of_queries_in_fp32() -> None:
     assert inside(LLAMA_2_7B, "efficient") == rows * 4 * (128 + 1)
 
 
+def test_the_efficient_kernel_makes_the_gradients_of_grouped_heads_for_each_head() -> None:
+    rows = MANY * 1024 * 32
+    assert inside(LLAMA_3_1B, "efficient") == rows * (4 * (64 + 1) + 2 * 2 * 64)
+
+
+def test_grouped_heads_in_fp32_keep_scores_before_2_14() -> None:
+    old, new = (
+        ledger(scenario(LLAMA_3_1B, precision="fp32", torch_version=version)).saved_total
+        for version in ("2.13", "2.14")
+    )
+    assert old - new > 2 * BATCH * 32 * LENGTH**2 * 4
+
+
 def test_flash_2_in_fp32_is_said() -> None:
     found = validate(scenario(LLAMA_2_7B, attention="flash_attention_2", precision="fp32"))
     assert "no_flash_in_fp32" in {issue.code for issue in found}

@@ -237,7 +237,7 @@ BY_LAYER = [
     (
         SMOLLM2,
         4,
-        {"micro_batch_size": 2, "sequence_length": 256, "precision": "fp32"},
+        {"micro_batch_size": 2, "sequence_length": 256, "precision": "fp32", "torch_version": "2.13"},
         (212379684, 504301628, 603777068, 226540068),
     ),
     (LLAMA_3_1B, 16, {"sequence_length": 512}, (3201495332, 4499047092, 4628279980, 3478335780)),

@@ -64,6 +64,7 @@ def on_a_t4(model: str, batch: int, tokens: int, **settings: Any) -> Scenario:
             "training.activation_checkpointing": "full",
             "training.attention": settings.get("attention", "sdpa"),
             "training.sdpa_backend": "efficient" if "attention" not in settings else "auto",
+            "training.torch_version": "2.13",  # whose memory-efficient kernel takes no shared heads
             "training.optimizer_implementation": "foreach",
             "training.outputs_in_step": True,
             "training.keep_outputs": True,

@@ -205,3 +205,20 @@ def test_a_target_has_positions_of_its_own() -> None:
 def test_halves_that_meet_are_told(base: str, precision: str, told: bool) -> None:
     scenario = replace(replace(SCENARIO, "training.method", "lora"), "training.base_format", base)
     assert ("halves_mixed" in codes(replace(scenario, "training.precision", precision))) is told
+
+
+@pytest.mark.parametrize(
+    ("base", "precision", "prepared", "told"),
+    [
+        ("nf4", "bf16", True, True),
+        ("nf4", "bf16_mixed", True, False),
+        ("nf4", "bf16", False, False),
+        ("bf16", "bf16", True, False),
+    ],
+)
+def test_packed_layers_between_fp32_are_told(base: str, precision: str, prepared: bool, told: bool) -> None:
+    scenario = replace(replace(SCENARIO, "training.method", "lora"), "training.base_format", base)
+    scenario = replace(
+        replace(scenario, "training.precision", precision), "training.kbit_preparation", prepared
+    )
+    assert ("prepared_without_autocast" in codes(scenario)) is told

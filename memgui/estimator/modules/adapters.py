@@ -9,13 +9,23 @@ from __future__ import annotations
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.names import SCALED, USUALLY_SCALED
-from memgui.estimator.options import WIDTHS
+from memgui.estimator.options import WIDTHS, Options
 from memgui.estimator.tape import ALIAS, NEW, Dims, Parameter, Tape, Tensor
+from memgui.estimator.tensor import OTHER_HALF, promoted
 
 FP32 = 4
 
 LEAVE_CASTS = ("4bit", "int8", "awq", "hqq")
 """Bases beside which PEFT's own layers leave casts to autocast where that is on."""
+
+
+def width_of(options: Options) -> int:
+    """Bytes per element of low-rank adapters."""
+    if options.lora is None:
+        return 0
+    called = options.lora.adapter_format
+    width = WIDTHS[called]
+    return OTHER_HALF if options.autocast and width == 2 and called != options.half else width
 
 
 def adapted(c: Context, called: str) -> bool:
@@ -68,7 +78,7 @@ def idle_adapter(t: Tape, c: Context, called: str, out: Dims, wide: Dims) -> Non
     if not adapted(c, called):
         return
     part, t.part = t.part, "adapter"
-    width = WIDTHS[c.options.lora.adapter_format] if c.options.lora is not None else 0
+    width = width_of(c.options)
     t.parameter(f"{called}.lora_A", ("r", *wide), width, False, inputs=len(wide))
     t.parameter(f"{called}.lora_B", (*out, "r"), width, False)
     t.part = part
@@ -94,7 +104,7 @@ def _low_rank(
     if o.base == "4bit":
         base = op.clone(t, base)
     part, t.part = t.part, "adapter"
-    width = WIDTHS[lora.adapter_format]
+    width = width_of(o)
     outward = cut if cut == "column" else ""
     inward = "row" if cut == "row" else ""
     trained = lora.variant != "lora_fa"
@@ -169,7 +179,7 @@ def _decomposed(
     t.run("add", (weight, scaled) if weight is not None else (scaled,), (total,), (), ())
     norms = t.tensor("column norms", out, width)
     t.run("linalg_vector_norm", (total,), (norms,), (), ())
-    ratio = t.tensor("magnitude / norm", out, max(width, magnitude.width), True)
+    ratio = t.tensor("magnitude / norm", out, promoted(width, magnitude.width), True)
     t.record("div", (magnitude, norms), ratio, (norms,), ((magnitude, NEW),))
     inner = op.linear(t, x, down, None, "adapter, inner", (*dims[: len(dims) - len(out)], "r"))
     outer = op.linear(t, inner, up, None, "adapter, outer", dims)
@@ -179,7 +189,7 @@ def _decomposed(
         copies = (weight,) if weight is not None else ()
         t.record("mm", (x, *copies), again, copies, ((x, NEW),))
     elif bias is not None:  # autocast leaves differences alone: an fp32 bias makes them fp32
-        again = t.tensor("base without bias", dims, max(base.width, bias.width), base.grad)
+        again = t.tensor("base without bias", dims, promoted(base.width, bias.width), base.grad)
         t.record("sub", (base,), again, (), ((base, ALIAS if again.width == base.width else NEW),))
     less = op.shift(t, ratio)
     straight = op.mul(t, again, less, "base, rescaled", dims)
@@ -242,7 +252,7 @@ def embedded(t: Tape, c: Context, ids: Tensor, base: Tensor, called: str, narrow
     lora = c.options.lora
     assert lora is not None
     part, t.part = t.part, "adapter"
-    width = WIDTHS[lora.adapter_format]
+    width = width_of(c.options)
     table = t.parameter(
         f"{called}.lora_embedding_A", ("r", "V"), width, lora.variant != "lora_fa", "vocabulary"
     )

@@ -8,6 +8,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.heads import batched, every_head
 from memgui.estimator.tape import NEW, PROMOTED, Tape, Tensor
+from memgui.estimator.tensor import promoted
 
 FP32 = 4
 INT64 = 8
@@ -126,7 +127,7 @@ def _chosen(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
 def _scaled(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
     """OpenAI's GPT: times a buffer of ones and zeros that each layer has, plus a large number elsewhere."""
     t.buffer("bias", ("P", "P"), c.options.width)
-    out = t.tensor("scores", scores.dims, max(scores.width, c.options.width), scores.grad)
+    out = t.tensor("scores", scores.dims, promoted(scores.width, c.options.width), scores.grad)
     t.record("mul", (scores,), out, (), ((scores, NEW if out.width == scores.width else PROMOTED),))
     rest = t.tensor("what is hidden", (c.queries, c.keys), c.options.width)
     t.run("mul", (), (rest,), (), ())
@@ -163,7 +164,9 @@ def _sink_factor(t: Tape, c: Context, scores: Tensor) -> Tensor:
     whole = (scores.coefficient, scores.monomial)
     t.record("logsumexp", (scores,), total, (scores, total), ((scores, NEW),), whole, whole)
     sinks = t.parameter("sinks", ("a",), c.options.width, c.options.base_trained)
-    less = t.tensor("log-sum-exp less sinks", rows, max(total.width, sinks.width), total.grad or sinks.grad)
+    less = t.tensor(
+        "log-sum-exp less sinks", rows, promoted(total.width, sinks.width), total.grad or sinks.grad
+    )
     t.record("sub", (total, sinks), less, (), tuple((one, NEW) for one in (total, sinks) if one.grad))
     t.use(total)
     return op.pointwise(t, "sigmoid", op.cast(t, less, FP32), "share", saves="output")
@@ -175,7 +178,7 @@ def _with_sinks(t: Tape, c: Context, scores: Tensor) -> Tensor:
     one_more = {"s": "s1", "t": "ts"}[c.keys]
     sinks = t.parameter("sinks", ("a",), o.width, o.base_trained)
     dims = (*scores.dims[:-1], one_more)
-    joined = t.tensor("scores", dims, max(scores.width, sinks.width), scores.grad or sinks.grad)
+    joined = t.tensor("scores", dims, promoted(scores.width, sinks.width), scores.grad or sinks.grad)
     back = tuple((x, NEW) for x in (scores, sinks) if x.grad)
     t.record("cat", (scores, sinks), joined, (), back)
     highest = t.tensor("highest score", (*scores.dims[:-1], 1), joined.width, joined.grad)

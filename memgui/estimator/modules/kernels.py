@@ -51,7 +51,7 @@ def _attend(
     width, value_width = sizes[str(q.dims[-1])], sizes[str(v.dims[-1])]
     grouped = sizes[str(k.dims[-2])] != sizes[str(q.dims[-2])]
     together = grouped and m.repeats_key_values and not masked and width == value_width <= 256  # enable_gqa
-    together = together and o.backend != "efficient"  # which takes no grouped heads
+    together = together and (o.groups or o.backend != "efficient")
     if grouped and m.repeats_key_values and not together:
         if o.ahead or not o.decode:  # where the one query token is given with its heads in place of tokens
             k, v = every_head(t, c, k), every_head(t, c, v)
@@ -65,7 +65,8 @@ def _attend(
             (width, value_width),
             masked=masked,
             grouped=grouped,
-            together=together,
+            together=together or (o.groups and sizes[str(k.dims[-2])] == 1),
+            groups=o.groups,
         )
     dims: Dims = (*c.rows, "a", v.dims[-1])
     if o.split.context > 1:  # PyTorch's context_parallel gathers keys and values of all ranks
@@ -93,10 +94,12 @@ def _efficient(
     dims: Dims = (*c.rows, "a", v.dims[-1])
     rows: Dims = ("b", "a", c.rounded(c.queries, 32))
     if not masked:
-        return op.efficient_attention(t, q, k, v, None, rows, dims, _inside_efficient(t, c, q))
+        return op.efficient_attention(t, q, k, v, None, rows, dims, _inside_efficient(t, c, q, k))
     given = biased_mask(t, c, given)
     mask = converted_mask(t, c, given, c.options.autocast or q.width)
-    y = op.efficient_attention(t, q, k, v, aligned_mask(t, c, mask), rows, dims, _inside_efficient(t, c, q))
+    y = op.efficient_attention(
+        t, q, k, v, aligned_mask(t, c, mask), rows, dims, _inside_efficient(t, c, q, k)
+    )
     if given is not None and given.width > 1:
         t.use(given, mask)
     return y
@@ -156,11 +159,12 @@ def inside_flash(
     return each * coefficient, monomial
 
 
-def _inside_efficient(t: Tape, c: Context, q: Tensor) -> tuple[int, int] | None:
+def _inside_efficient(t: Tape, c: Context, q: Tensor, k: Tensor) -> tuple[int, int] | None:
     """What the memory-efficient kernel's backward allocates: the queries' gradient in fp32, block by block.
 
-    Beside it a sum for each row.  Accumulators of keys and values (heads wider than 64) are left out:
-    they are held to 200 blocks in all.
+    Beside it a sum for each row, and where heads share keys and values (PyTorch 2.14) their gradients
+    for every head, which are summed after.  Accumulators of keys and values (heads wider than 64) are
+    left out: they are held to 200 blocks in all.
     """
     if not q.grad or not c.options.training:
         return None
@@ -168,6 +172,8 @@ def _inside_efficient(t: Tape, c: Context, q: Tensor) -> tuple[int, int] | None:
     small = width <= 64 or (chip in ((8, 6), (8, 9)) and width > 96) or chip < (8, 0) or width > 128
     step = 64 if small else 128
     each = FP32 * (-(-width // step) * step + 1)
+    if c.sizes.values[str(k.dims[-2])] != c.sizes.values["a"]:
+        each += 2 * (c.options.autocast or q.width) * width
     coefficient, monomial = t.sizes.of(("b", c.rounded(c.queries, step), "a"))
     return each * coefficient, monomial
 
@@ -181,13 +187,14 @@ def choose(
     masked: bool,
     grouped: bool,
     together: bool,
+    groups: bool = False,
 ) -> str:
-    """The backend of ``scaled_dot_product_attention`` in PyTorch 2.13 on CUDA.
+    """The backend of ``scaled_dot_product_attention`` in PyTorch 2.13 on CUDA, or in 2.14 (``groups``).
 
     Flash takes two-byte formats without a mask, heads (``head_dims`` of keys and of values) to 256
     and as wide for values as for keys, from compute capability 8.0 on; the memory-efficient kernel
-    takes no ``grouped`` heads, and bf16 from 8.0 on only; else math.  No kernel spreads one head
-    over several unless it is told to (``together``).
+    takes bf16 from 8.0 on only, and ``grouped`` heads since 2.14; else math.  No kernel spreads one
+    head over several unless it is told to (``together``); since 2.14 a single one is.
     """
     modern = capability >= (8, 0)
     keys, values = head_dims
@@ -197,7 +204,7 @@ def choose(
         return "flash"
     step = 8 if width == 2 else 4
     aligned = keys % step == 0 and values % step == 0
-    if not grouped and aligned and (modern or width == FP32 or half == "fp16"):
+    if (groups or not grouped) and aligned and (modern or width == FP32 or half == "fp16"):
         return "efficient"
     return "math"
 

@@ -8,9 +8,8 @@ is a new weight, as big as all experts, which autograd keeps.
 from __future__ import annotations
 
 from memgui.estimator import operators as op
-from memgui.estimator.modules.adapters import adapted
+from memgui.estimator.modules.adapters import adapted, width_of
 from memgui.estimator.modules.context import Context
-from memgui.estimator.options import WIDTHS
 from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
 
 
@@ -24,7 +23,7 @@ def with_adapter(
     if not _adapted(c, role):
         return w
     assert c.options.lora is not None
-    width = WIDTHS[c.options.lora.adapter_format]
+    width = width_of(c.options)
     part, t.part = t.part, "adapter"
     down = t.parameter(f"{w.name}.lora_A", ("r", ranks, "E", *wide), width, inputs=len(wide))
     up = t.parameter(f"{w.name}.lora_B", (*out, "r", ranks, "E"), width, inputs=3)
@@ -41,7 +40,7 @@ def router_with_adapter(t: Tape, c: Context, w: Parameter) -> Tensor:
     if not _adapted(c, "router"):
         return w
     assert c.options.lora is not None
-    width = WIDTHS[c.options.lora.adapter_format]
+    width = width_of(c.options)
     part, t.part = t.part, "adapter"
     down = t.parameter(f"{w.name}.lora_A", ("r", "h"), width, True)
     up = t.parameter(f"{w.name}.lora_B", ("E", "r"), width, True)

@@ -17,6 +17,11 @@ def _chunked(scenario: Scenario) -> bool:
     )
 
 
+def _chooses(scenario: Scenario) -> bool:
+    """Whether PyTorch chooses the kernel; implementations of a year ran on that year's PyTorch."""
+    return when.sdpa(scenario) and scenario.training.implementation in ("transformers", "fused")
+
+
 FIELDS: tuple[Field, ...] = (
     Field(
         "training.attention",
@@ -55,6 +60,27 @@ FIELDS: tuple[Field, ...] = (
         ),
         advanced=True,
         applies=when.sdpa,
+    ),
+    Field(
+        "training.torch_version",
+        Kind.CHOICE,
+        QT_TRANSLATE_NOOP("fields", "PyTorch"),
+        QT_TRANSLATE_NOOP(
+            "fields",
+            "From 2.14 on SDPA's memory-efficient kernel takes query heads that share keys and values; "
+            "before, they fell to the math kernel in fp32, which keeps the scores of every pair of tokens.",
+        ),
+        section="precision",
+        choices=(
+            Choice("2.14", "2.14", QT_TRANSLATE_NOOP("fields", "and later")),
+            Choice("2.13", "2.13", QT_TRANSLATE_NOOP("fields", "and before")),
+        ),
+        advanced=True,
+        applies=_chooses,
+        why_not=QT_TRANSLATE_NOOP(
+            "fields",
+            "Tells kernels apart only where Transformers leaves their choice to PyTorch's SDPA.",
+        ),
     ),
     Field(
         "training.implementation",
