@@ -17,7 +17,7 @@ from memgui.estimator.modules.routers import ROUTERS
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.options import ADAPTERS, WIDTHS
 from memgui.spec.formats import SCHEMES
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named, Value
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Parallelism, Scenario, get
 
@@ -149,7 +149,7 @@ def _require_split(scenario: Scenario) -> None:
     code = IMPLEMENTATIONS[scenario.training.implementation]
     for name in ("tensor", "pipeline", "context", "expert"):
         if getattr(split, name) > 1 and name not in code.shares:
-            called = scenario.training.implementation
+            called = Named("training.implementation", (scenario.training.implementation,))
             raise NotCovered(not_with(f"parallelism.{name}", getattr(split, name), called))
     if max(split.tensor, split.pipeline, split.context) == 1:
         return
@@ -183,7 +183,7 @@ SHARED_MIXERS: Final = (
 def _require_written(scenario: Scenario) -> None:
     """Raise :class:`NotCovered` where a training step's implementation lacks what is chosen."""
     code = IMPLEMENTATIONS[scenario.training.implementation]
-    called = scenario.training.implementation
+    called = Named("training.implementation", (scenario.training.implementation,))
     if scenario.training.precision == "fp8" and "precision" not in code.choices:
         raise NotCovered(not_with("training.precision", "fp8", called))
     for name, known in code.choices.items():
@@ -191,7 +191,7 @@ def _require_written(scenario: Scenario) -> None:
         if value not in known:
             raise NotCovered(not_with(f"training.{name}", value, called))
     model = scenario.model
-    if model.is_decoder and model.head == "sequence" and called not in _HEADS_ALIKE:
+    if model.is_decoder and model.head == "sequence" and scenario.training.implementation not in _HEADS_ALIKE:
         raise NotCovered(not_with("model.head", model.head, called))
     _require_packed(scenario)
     _require_prefixed(scenario)
@@ -206,18 +206,21 @@ _HEADS_ALIKE: Final = ("transformers", "transformers_2022", "fused")
 """Implementations that leave a decoder's head over classes to Transformers."""
 
 
+_UNSLOTH: Final = Named("training.implementation", ("unsloth",))
+
+
 def _require_plain_adapters(scenario: Scenario) -> None:
     """Raise :class:`NotCovered` where Unsloth would leave adapters to PEFT, or run them otherwise."""
     lora = scenario.training.lora
     if scenario.training.implementation != "unsloth":
         return
     if lora.variant not in ("lora", "rslora"):
-        raise NotCovered(not_with("training.lora.variant", lora.variant, "unsloth"))
+        raise NotCovered(not_with("training.lora.variant", lora.variant, _UNSLOTH))
     if lora.dropout:
-        raise NotCovered(not_with("training.lora.dropout", lora.dropout, "unsloth"))
+        raise NotCovered(not_with("training.lora.dropout", lora.dropout, _UNSLOTH))
     if lora.modules_to_save:
         saved = ", ".join(lora.modules_to_save)
-        raise NotCovered(not_with("training.lora.modules_to_save", saved, "unsloth"))
+        raise NotCovered(not_with("training.lora.modules_to_save", saved, _UNSLOTH))
 
 
 def _require_prefixed(scenario: Scenario) -> None:
@@ -240,7 +243,9 @@ def _require_packed(scenario: Scenario) -> None:
     if base.startswith(("gptq_", "awq_")) and experts:  # how experts are packed
         raise NotCovered(not_with("training.base_format", base, f"num_experts = {experts}"))
     if base.startswith("hqq_") and training.method == "lora" and training.lora.variant == "dora":
-        raise NotCovered(not_with("training.lora.variant", training.lora.variant, base))
+        raise NotCovered(
+            not_with("training.lora.variant", training.lora.variant, Named("training.base_format", (base,)))
+        )
 
 
 def _require_by_layer(scenario: Scenario) -> None:
@@ -251,7 +256,7 @@ def _require_by_layer(scenario: Scenario) -> None:
     for path, known in _BY_LAYER.items():
         value = get(scenario, path)
         if value not in known:
-            raise NotCovered(not_with(path, value, name))
+            raise NotCovered(not_with(path, value, Named("training.optimizer", (name,))))
 
 
 _BY_LAYER: Final[dict[str, tuple[object, ...]]] = {
@@ -273,7 +278,15 @@ def _require_shareable(scenario: Scenario) -> None:
     text = QT_TRANSLATE_NOOP(
         "messages", "{optimizer} updates matrices as a whole: with {sharding} it is not modelled yet."
     )
-    raise NotCovered(Message(text, {"optimizer": name, "sharding": split.sharding}))
+    raise NotCovered(
+        Message(
+            text,
+            {
+                "optimizer": Named("training.optimizer", (name,)),
+                "sharding": Named("parallelism.sharding", (split.sharding,)),
+            },
+        )
+    )
 
 
 PACKED_CACHES: Final = ("quantized_int4", "quantized_int2", "kivi_4bit", "kivi_2bit", "int8")
@@ -305,16 +318,16 @@ _RUNS: Final[dict[str, dict[str, Container[str]]]] = {
 }
 
 
-def not_with(path: str, value: object, other: str) -> Message:
+def not_with(path: str, value: object, other: Value) -> Message:
     """That a value is not modelled beside ``other``, a choice that goes with further ones elsewhere."""
     return Message(
         QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet with {other}."),
-        {"path": path, "value": str(value), "other": other},
+        {"path": path, "value": Named(path, (value,)), "other": other},
     )
 
 
 def _not_yet(path: str, value: object) -> Message:
     return Message(
         QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet."),
-        {"path": path, "value": str(value)},
+        {"path": path, "value": Named(path, (value,))},
     )

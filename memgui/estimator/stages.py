@@ -25,7 +25,7 @@ from memgui.estimator.quantisation import Share, places, plain, stored
 from memgui.estimator.stock import Stock
 from memgui.estimator.walk import Walk
 from memgui.spec.formats import WeightScheme
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named
 from memgui.spec.scenario import Scenario
 from memgui.spec.variants import variant, written
 
@@ -229,7 +229,7 @@ def require_spreadable(scenario: Scenario) -> None:
                 {
                     "path": "parallelism.pipeline" if split.pipeline > 1 else "parallelism.tensor",
                     "value": str(split.pipeline if split.pipeline > 1 else split.tensor),
-                    "engine": scenario.inference.engine,
+                    "engine": Named("inference.engine", (scenario.inference.engine,)),
                 },
             )
         )

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from memgui.spec import Issue, Message
 from memgui.spec.fields import BY_PATH, SECTIONS, Field
-from memgui.spec.messages import Value
+from memgui.spec.messages import Named, Value
 
 _LONG = r"[^\s/-]{28,}"
 """A word too long for a narrow line: a commit's name, a number of fifty digits."""
@@ -45,6 +45,8 @@ def _labelled(message: Message) -> Message:
 def _shown(key: str, value: Value) -> Value:
     if isinstance(value, Message):
         return _labelled(value)
+    if isinstance(value, Named):
+        return named_text(value)
     return label(value) if key == "path" and isinstance(value, str) else value
 
 
@@ -69,6 +71,14 @@ def value_text(field: Field, value: object) -> str:
         return ", ".join(map(str, value))
     choice = field.choice(value)
     return field_text(choice.label) if choice is not None else str(value)
+
+
+def named_text(named: Named) -> str:
+    """A field, or values of it, by their labels."""
+    field = BY_PATH.get(named.path)
+    if field is None:
+        return named.text
+    return ", ".join(value_text(field, value) for value in named.values) or field_text(field.label)
 
 
 def breakable(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, allowed
 from memgui.spec.scenario import Scenario
 
 
@@ -33,7 +33,7 @@ def validate_training(scenario: Scenario) -> Iterator[Issue]:
                     "A {base} base under autocast to the other 16-bit format: PyTorch promotes what meets to "
                     "fp32, and needs more than with one format for both.",
                 ),
-                {"base": training.base_format},
+                {"base": Named(_BASE, (training.base_format,))},
             ),
         )
     yield from _prepared(scenario)
@@ -50,7 +50,7 @@ def validate_training(scenario: Scenario) -> Iterator[Issue]:
                     "A prefix is a cache, which checkpointed layers have none of: PEFT refuses both.",
                 )
             ),
-            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "none"}),
+            allowed("training.activation_checkpointing", "none"),
         )
     layers = scenario.model.num_hidden_layers
     if training.method == "full" and training.frozen_layers > layers:
@@ -112,9 +112,15 @@ def _experts(scenario: Scenario) -> Iterator[Issue]:
             "k-bit preparation turns them to fp32: they take more than without it.",
         )
         paths.append("training.kbit_preparation")
-    yield Issue("warning", "experts_not_packed", tuple(paths), Message(text, {"base": training.base_format}))
+    yield Issue(
+        "warning",
+        "experts_not_packed",
+        tuple(paths),
+        Message(text, {"base": Named(_BASE, (training.base_format,))}),
+    )
 
 
+_BASE = "training.base_format"
 _ADAPTERS = ("lora", "ia3", "prompt", "prefix")
 _MIXED_HALVES = (("bf16", "fp16_mixed"), ("fp16", "bf16_mixed"))
 _PREPARED = ("nf4", "fp4", "int8", "awq_")
@@ -131,12 +137,13 @@ def _beside(scenario: Scenario) -> Iterator[Issue]:
     """What PEFT does not build beside a packed base."""
     training = scenario.training
     base = training.base_format
+    others: tuple[str, ...]
     if training.method == "lora" and training.lora.variant == "dora" and base.startswith(_PLAIN_LORA):
-        path, wanted = "training.lora.variant", "DoRA"
-        allowed = "lora, rslora, lora_fa, mica"
+        path, wanted = "training.lora.variant", "dora"
+        others = ("lora", "rslora", "lora_fa", "mica")
     elif training.method == "ia3" and base.startswith(_NO_SCALING):
-        path, wanted = "training.method", "(IA)³"
-        allowed = "lora, prompt"
+        path, wanted = "training.method", "ia3"
+        others = ("lora", "prompt")
     else:
         return
     yield Issue(
@@ -145,7 +152,7 @@ def _beside(scenario: Scenario) -> Iterator[Issue]:
         (path, "training.base_format"),
         Message(
             QT_TRANSLATE_NOOP("messages", "PEFT builds no {adapter} beside a base packed as {base}."),
-            {"adapter": wanted, "base": base},
+            {"adapter": Named(path, (wanted,)), "base": Named(_BASE, (base,))},
         ),
-        Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": allowed}),
+        allowed(path, *others),
     )

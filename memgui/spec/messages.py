@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final, Union
+from typing import Any, Final, Union
 
 import msgspec
 
@@ -27,8 +27,30 @@ def QT_TRANSLATE_NOOP(context: str, text: str) -> str:
     return text
 
 
-Value = Union[str, int, float, "Message"]
-"""What a place of a message takes: a name or text that is no sentence, a number, a message of its own."""
+class Named(msgspec.Struct, frozen=True):
+    """Values of the field at ``path``, or without any the field itself.
+
+    A terminal calls them as they are typed there, the window by their labels.
+    """
+
+    path: str
+    values: tuple[Any, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """As it is typed."""
+        return ", ".join(map(_typed, self.values)) if self.values else self.path
+
+
+def _typed(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None else one_line(str(value))
+
+
+Value = Union[str, int, float, "Message", Named]
+"""What a place of a message takes: a name or text that is no sentence, a number, a message of its own,
+values of a field."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -58,6 +80,8 @@ class Message(msgspec.Struct, frozen=True):
 def _said(value: Value, translate: Callable[[str], str]) -> str:
     if isinstance(value, Message):
         return value.said(translate)
+    if isinstance(value, Named):
+        return value.text
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return one_line(str(value))
@@ -99,6 +123,11 @@ def fault_issue(error: Exception, template: str = _NO_ESTIMATE) -> Issue:
     """A fault of ours said plainly: ``template`` has a place for ``{error}``."""
     said = one_line(f"{type(error).__name__}: {error}")[:200]
     return Issue("error", "internal", (), Message(template, {"error": said}))
+
+
+def allowed(path: str, *values: object) -> Message:
+    """That the field at ``path`` may have these values only."""
+    return Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": Named(path, values)})
 
 
 class ScenarioError(ValueError):

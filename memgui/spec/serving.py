@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from memgui.spec.formats import CACHE_FORMATS, SCHEMES, CacheFormat
 from memgui.spec.formats.schemes import AS_IN_FILE
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, Value, allowed
 from memgui.spec.scenario import Scenario
 from memgui.spec.stored import MOST, stored
 
@@ -25,7 +25,7 @@ def validate_serving(scenario: Scenario) -> Iterator[Issue]:
             "no_tokens_from_classes",
             ("model.head",),
             Message(QT_TRANSLATE_NOOP("messages", "A decoder with a head over classes generates no tokens.")),
-            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "causal"}),
+            allowed("model.head", "causal"),
         )
     yield from _weights(scenario)
     yield from _cache(scenario)
@@ -70,7 +70,7 @@ def _weights(scenario: Scenario) -> Iterator[Issue]:
             (path, "inference.engine"),
             Message(
                 QT_TRANSLATE_NOOP("messages", "{engine} does not load {format}; computed all the same."),
-                {"engine": engine, "format": scheme.label},
+                {"engine": _engine(engine), "format": Named(path, (name,))},
             ),
         )
 
@@ -97,20 +97,23 @@ def _cache(scenario: Scenario) -> Iterator[Issue]:
         )
 
 
+def _engine(name: str) -> Named:
+    return Named("inference.engine", (name,))
+
+
 def _not_offered(path: str, engine: str, found: CacheFormat) -> Issue:
     """That an engine has no such cache: an error where another has it, else said of what none has yet."""
     fields = (path, "inference.engine")
-    args: dict[str, str | int | float] = {"engine": engine, "format": found.label}
+    args: dict[str, Value] = {"engine": _engine(engine), "format": Named(path, (found.name,))}
     if not found.engines:
         text = QT_TRANSLATE_NOOP("messages", "No engine here has a {format} cache; computed all the same.")
         return Issue("warning", "cache_not_offered", fields, Message(text, args))
-    allowed = ", ".join(one.name for one in CACHE_FORMATS.values() if engine in one.engines)
     return Issue(
         "error",
         "cache_not_offered",
         fields,
         Message(QT_TRANSLATE_NOOP("messages", "{engine} has no {format} cache."), args),
-        Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": allowed}),
+        allowed(path, *(one.name for one in CACHE_FORMATS.values() if engine in one.engines)),
     )
 
 

@@ -11,7 +11,7 @@ from memgui.spec.fields import BY_PATH, FIELDS, Field
 from memgui.spec.fields.optimizers import IN_BACKWARD
 from memgui.spec.fields.when import reads_source
 from memgui.spec.finetuning import validate_training
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, Value, allowed
 from memgui.spec.methods import VARIANTS
 from memgui.spec.scenario import Scenario
 from memgui.spec.serving import validate_serving
@@ -203,19 +203,19 @@ def _lengths(scenario: Scenario) -> Iterator[tuple[str, int]]:
 def _beyond(scenario: Scenario, path: str, length: int) -> Issue:
     longest = scenario.model.max_position_embeddings
     learned = scenario.model.position_embedding == "learned" and scenario.method == "detailed"
-    args: dict[str, str | int | float] = {"length": length, "longest": longest}
+    args: dict[str, Value] = {"length": length, "longest": longest}
     if learned:
         text = QT_TRANSLATE_NOOP("messages", "{length} tokens: the model has positions for {longest} only.")
     else:
         text = QT_TRANSLATE_NOOP(
             "messages", "{length} tokens are beyond the model's {longest}; computed all the same."
         )
-    allowed = (
+    up_to = (
         Message(QT_TRANSLATE_NOOP("messages", "Allowed: up to {longest}."), {"longest": longest})
         if learned
         else None
     )
-    return Issue("error" if learned else "warning", "beyond_longest", (path,), Message(text, args), allowed)
+    return Issue("error" if learned else "warning", "beyond_longest", (path,), Message(text, args), up_to)
 
 
 def _step(scenario: Scenario) -> Iterator[Issue]:
@@ -238,7 +238,7 @@ def _step(scenario: Scenario) -> Iterator[Issue]:
                 ),
                 {"steps": training.gradient_accumulation_steps},
             ),
-            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "1"}),
+            allowed("training.gradient_accumulation_steps", 1),
         )
     if 0.0 < training.offload_optimizer < 1.0 and BY_PATH["training.offload_optimizer"].applies(scenario):
         yield Issue(
@@ -252,7 +252,7 @@ def _step(scenario: Scenario) -> Iterator[Issue]:
                     "library parts them.",
                 )
             ),
-            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "0, 1"}),
+            allowed("training.offload_optimizer", 0, 1),
         )
     if training.gradient_clipping:
         yield Issue(
@@ -265,7 +265,7 @@ def _step(scenario: Scenario) -> Iterator[Issue]:
                     "A step in the backward pass never has all gradients, so their norm cannot be taken.",
                 )
             ),
-            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "false"}),
+            allowed("training.gradient_clipping", False),
         )
 
 
@@ -279,9 +279,9 @@ def _method(scenario: Scenario) -> Iterator[Issue]:
             ("method", "task"),
             Message(
                 QT_TRANSLATE_NOOP("messages", "{method} describes a training step, not {task}."),
-                {"method": scenario.method, "task": scenario.task},
+                {"method": Named("method", (scenario.method,)), "task": Named("task", (scenario.task,))},
             ),
-            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "detailed"}),
+            allowed("method", "detailed"),
         )
     if scenario.method == "megatron_paper" and scenario.training.activation_checkpointing == "selective_op":
         yield Issue(
@@ -289,9 +289,7 @@ def _method(scenario: Scenario) -> Iterator[Issue]:
             "checkpointing_of_torchtitan",
             ("training.activation_checkpointing", "method"),
             Message(QT_TRANSLATE_NOOP("messages", "The Megatron paper knows no checkpointing by operator.")),
-            Message(
-                QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": "none, selective, full"}
-            ),
+            allowed("training.activation_checkpointing", "none", "selective", "full"),
         )
     variants = VARIANTS.get(scenario.method, ())
     if variants and scenario.method_variant is not None and scenario.method_variant not in variants:
@@ -301,7 +299,7 @@ def _method(scenario: Scenario) -> Iterator[Issue]:
             ("method_variant", "method"),
             Message(
                 QT_TRANSLATE_NOOP("messages", "{method} has no variant {variant}."),
-                {"method": scenario.method, "variant": scenario.method_variant},
+                {"method": Named("method", (scenario.method,)), "variant": scenario.method_variant},
             ),
-            Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": ", ".join(variants)}),
+            allowed("method_variant", *variants),
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from memgui.spec.fields import BY_PATH
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, allowed
 from memgui.spec.scenario import Scenario, get
 
 Capability = tuple[int, int]
@@ -64,15 +64,13 @@ def _too_old(scenario: Scenario, path: str, value: object, needed: Capability) -
                 "{choice} needs a GPU of compute capability {needed} or newer; {device} has {capability}.",
             ),
             {
-                "choice": choice.label if choice is not None else field.label,
+                "choice": Named(path) if choice is None else Named(path, (value,)),
                 "needed": f"{needed[0]}.{needed[1]}",
                 "device": device.name,
                 "capability": device.compute_capability,
             },
         ),
-        Message(
-            QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": ", ".join(runs) or "false"}
-        ),
+        allowed(path, *(runs or (False,))),
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memgui.spec.fields.parallelism import library
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, Value, allowed
 from memgui.spec.scenario import Scenario
 
 FP8 = ("megatron", "torchtitan")
 """Whose products may be in fp8."""
 
-Values = dict[str, str | int | float]
+Values = dict[str, Value]
 
 MEGATRON = ("bf16_master", "fp16_master", "fp32", "fp8")
 """Precisions of Megatron-LM, which has no autocast and always updates fp32 numbers."""
@@ -30,10 +30,8 @@ def code(scenario: Scenario) -> Iterator[Issue]:
         yield from _experts(scenario)
 
 
-def allowed(*values: object) -> Message:
-    """That only these values are allowed."""
-    text = QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}.")
-    return Message(text, {"allowed": ", ".join(map(str, values))})
+def _named(implementation: str) -> Named:
+    return Named("training.implementation", (implementation,))
 
 
 def _precision(scenario: Scenario) -> Iterator[Issue]:
@@ -43,13 +41,25 @@ def _precision(scenario: Scenario) -> Iterator[Issue]:
         text = QT_TRANSLATE_NOOP(
             "messages", "{implementation} has no products in fp8; they are Transformer Engine's or torchao's."
         )
-        yield _error("fp8_of_another_code", paths[::-1], text, {"implementation": name}, allowed(*FP8))
+        yield _error(
+            "fp8_of_another_code",
+            paths[::-1],
+            text,
+            {"implementation": _named(name)},
+            allowed(paths[1], *FP8),
+        )
     if name == "megatron" and training.precision not in MEGATRON:
         text = QT_TRANSLATE_NOOP(
             "messages",
             "{implementation} keeps weights in 16 bits beside fp32 master copies, and no autocast.",
         )
-        yield _error("precision_of_another_code", paths, text, {"implementation": name}, allowed(*MEGATRON))
+        yield _error(
+            "precision_of_another_code",
+            paths,
+            text,
+            {"implementation": _named(name)},
+            allowed(paths[0], *MEGATRON),
+        )
 
 
 def _library(scenario: Scenario) -> Iterator[Issue]:
@@ -59,7 +69,7 @@ def _library(scenario: Scenario) -> Iterator[Issue]:
         "messages", "Megatron-LM's layers add to gradients that its own library reduces."
     )
     paths = ("parallelism.library", "training.implementation")
-    yield _error("library_of_another_code", paths, text, {}, allowed("auto", "megatron"))
+    yield _error("library_of_another_code", paths, text, {}, allowed(paths[0], "auto", "megatron"))
 
 
 def _sequence(scenario: Scenario) -> Iterator[Issue]:
@@ -70,8 +80,8 @@ def _sequence(scenario: Scenario) -> Iterator[Issue]:
             "{implementation} keeps all tokens on each tensor parallel rank: no sequence parallel.",
         )
         paths = ("parallelism.sequence", "training.implementation")
-        values: Values = {"implementation": training.implementation}
-        yield _error("sequence_of_another_code", paths, text, values, allowed("off"))
+        values: Values = {"implementation": _named(training.implementation)}
+        yield _error("sequence_of_another_code", paths, text, values, allowed(paths[0], False))
 
 
 def _pipeline(scenario: Scenario) -> Iterator[Issue]:
@@ -102,7 +112,7 @@ def _pipeline(scenario: Scenario) -> Iterator[Issue]:
         )
         many = [split.pipeline * turn for turn in (1, 2, 4, 8)]
         values = {"stages": split.pipeline, "steps": steps}
-        yield _error("no_whole_turns", (path, "parallelism.pipeline"), text, values, allowed(*many))
+        yield _error("no_whole_turns", (path, "parallelism.pipeline"), text, values, allowed(path, *many))
     elif steps < split.pipeline:
         text = QT_TRANSLATE_NOOP(
             "messages",
@@ -119,7 +129,7 @@ def _context(scenario: Scenario) -> Iterator[Issue]:
             "Context parallel ranks exchange keys and values inside a flash kernel: not with eager.",
         )
         paths = ("training.attention", "parallelism.context")
-        yield _error("eager_in_a_ring", paths, text, {}, allowed("sdpa", "flash_attention_2"))
+        yield _error("eager_in_a_ring", paths, text, {}, allowed(paths[0], "sdpa", "flash_attention_2"))
 
 
 def _experts(scenario: Scenario) -> Iterator[Issue]:
@@ -130,7 +140,8 @@ def _experts(scenario: Scenario) -> Iterator[Issue]:
         text = QT_TRANSLATE_NOOP(
             "messages", "Megatron-LM trains experts on tensor parallel ranks with sequence parallel only."
         )
-        yield _error("experts_without_sequence", ("parallelism.sequence",), text, {}, allowed("on"))
+        paths = ("parallelism.sequence",)
+        yield _error("experts_without_sequence", paths, text, {}, allowed(paths[0], True))
     whole = split.data * split.context % split.expert == 0
     if split.tensor > 1 and whole and model.moe_intermediate_size % split.tensor:
         text = QT_TRANSLATE_NOOP("messages", "{path} = {number} cannot be split by {degree}.")

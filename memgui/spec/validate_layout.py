@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from memgui.spec.fields.optimizers import IN_BACKWARD
 from memgui.spec.fields.parallelism import library
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, Value, allowed
 from memgui.spec.scenario import Scenario, get
 
 SHARDINGS = {
@@ -72,7 +72,7 @@ def _degrees(scenario: Scenario) -> Iterator[Issue]:
     text = QT_TRANSLATE_NOOP(
         "messages", "The degrees of parallelism use {used} of {count} devices, the rest do nothing."
     )
-    args: dict[str, str | int | float] = {"used": used, "count": count}
+    args: dict[str, Value] = {"used": used, "count": count}
     path = taking(scenario)
     others = used // int(get(scenario, path))
     if count % others == 0:
@@ -188,13 +188,14 @@ def _shares(scenario: Scenario) -> Iterator[Issue]:
         return
     name = library(scenario)
     if split.sharding not in SHARDINGS[name]:
+        path = "parallelism.sharding"
         text = QT_TRANSLATE_NOOP("messages", "{library} does not share out what {sharding} shares out.")
         yield Issue(
             "error",
             "sharding_of_another_library",
-            ("parallelism.sharding", "parallelism.library"),
-            Message(text, {"library": name, "sharding": split.sharding}),
-            _allowed(SHARDINGS[name]),
+            (path, "parallelism.library"),
+            Message(text, {"library": _library(name), "sharding": Named(path, (split.sharding,))}),
+            allowed(path, *SHARDINGS[name]),
         )
     if name != "pytorch" and training.precision.endswith("_mixed"):
         text = QT_TRANSLATE_NOOP(
@@ -204,8 +205,8 @@ def _shares(scenario: Scenario) -> Iterator[Issue]:
             "error",
             "precision_of_another_library",
             ("training.precision", "parallelism.library"),
-            Message(text, {"library": name}),
-            _allowed(("bf16_master", "fp16_master", "fp32")),
+            Message(text, {"library": _library(name)}),
+            allowed("training.precision", "bf16_master", "fp16_master", "fp32"),
         )
     if training.optimizer in IN_BACKWARD or training.optimizer_in_backward:
         path = "optimizer" if training.optimizer in IN_BACKWARD else "optimizer_in_backward"
@@ -219,9 +220,9 @@ def _shares(scenario: Scenario) -> Iterator[Issue]:
             "no_gradients_to_reduce",
             (f"training.{path}", "parallelism.data", "parallelism.context"),
             Message(text, {"ranks": split.data * split.context}),
-            _allowed(("1",)),
+            allowed("parallelism.data", 1),
         )
 
 
-def _allowed(values: tuple[str, ...]) -> Message:
-    return Message(QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}."), {"allowed": ", ".join(values)})
+def _library(name: str) -> Named:
+    return Named("parallelism.library", (name,))

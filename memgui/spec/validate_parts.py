@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, Value
 from memgui.spec.model import ModelSpec
 
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -60,9 +60,9 @@ def parts(model: ModelSpec) -> Iterator[Issue]:
 
 def _missing(path: str, value: object, needed: str) -> Issue:
     text = QT_TRANSLATE_NOOP("messages", "{path} = {value} needs {needed}, which the model does not have.")
-    values: dict[str, str | int | float] = {
+    values: dict[str, Value] = {
         "path": path,
-        "value": str(value),
-        "needed": f"model.{needed}",
+        "value": Named(path, (value,)),
+        "needed": Named(f"model.{needed}"),
     }
     return Issue("error", "part_missing", (f"model.{needed}", path), Message(text, values))

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from memgui.spec.fields import BY_PATH, Field, Kind
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError, Value, allowed
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -79,7 +79,12 @@ def _flag(field: Field, text: str) -> bool:
         return True
     if lowered in ("false", "off", "no", "0"):
         return False
-    raise _fault(field, text, QT_TRANSLATE_NOOP("messages", "{path} cannot be “{value}”: allowed: on, off."))
+    raise _fault(
+        field,
+        text,
+        QT_TRANSLATE_NOOP("messages", "{path} cannot be “{value}”. {allowed}"),
+        allowed=allowed(field.path, True, False),
+    )
 
 
 def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
@@ -125,7 +130,7 @@ def commas_part_thousands(text: str) -> bool:
     return "," not in text or re.match(_GROUPED, re.sub(_OTHER_GROUPS, "", text)) is not None
 
 
-def _fault(field: Field, value: str, template: str, **more: str) -> ScenarioError:
+def _fault(field: Field, value: str, template: str, **more: Value) -> ScenarioError:
     message = Message(template, {"path": field.path, "value": value[:80], **more})
     return ScenarioError(Issue("error", "bad_value", (field.path,), message))
 
@@ -135,31 +140,29 @@ def check(field: Field, value: Any) -> Issue | None:
     if value is None:
         return None
     if field.kind is Kind.CHOICE and field.choice(value) is None:
-        return _not_allowed(field, value, ", ".join(choice.value for choice in field.choices))
+        return _not_allowed(field, value)
     if field.kind is Kind.CHOICES and not field.open_choices:
         unknown = next((item for item in value if field.choice(item) is None), None)
         if unknown is not None:
-            return _not_allowed(field, unknown, ", ".join(choice.value for choice in field.choices))
+            return _not_allowed(field, unknown)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         low, high = field.minimum, field.maximum
         inside = (low is None or value >= low) and (high is None or value <= high)
         if value != value or not inside:
             assert low is not None
             if high is None:
-                allowed = Message(QT_TRANSLATE_NOOP("messages", "Allowed: {low} or more."), {"low": low})
-            else:
-                text = QT_TRANSLATE_NOOP("messages", "Allowed: {low} to {high}.")
-                allowed = Message(text, {"low": low, "high": high})
-            return _out_of(field, value, allowed)
+                text = QT_TRANSLATE_NOOP("messages", "Allowed: {low} or more.")
+                return _out_of(field, value, Message(text, {"low": low}))
+            text = QT_TRANSLATE_NOOP("messages", "Allowed: {low} to {high}.")
+            return _out_of(field, value, Message(text, {"low": low, "high": high}))
     return None
 
 
-def _not_allowed(field: Field, value: object, allowed: str) -> Issue:
-    text = QT_TRANSLATE_NOOP("messages", "Allowed: {allowed}.")
-    return _out_of(field, value, Message(text, {"allowed": allowed}))
+def _not_allowed(field: Field, value: object) -> Issue:
+    return _out_of(field, value, allowed(field.path, *(choice.value for choice in field.choices)))
 
 
-def _out_of(field: Field, value: object, allowed: Message) -> Issue:
+def _out_of(field: Field, value: object, range_: Message) -> Issue:
     shown: str | int | float = value if isinstance(value, (int, float)) else str(value)[:80]
     return Issue(
         "error",
@@ -168,5 +171,5 @@ def _out_of(field: Field, value: object, allowed: Message) -> Issue:
         Message(
             QT_TRANSLATE_NOOP("messages", "{path} cannot be {value}."), {"path": field.path, "value": shown}
         ),
-        allowed,
+        range_,
     )

@@ -2,7 +2,9 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QApplication
 
-from memgui.gui.texts import breakable
+from memgui.gui.texts import breakable, message_text
+from memgui.spec import Message
+from memgui.spec.messages import Named, allowed
 
 
 def test_a_word_too_long_for_a_line_goes_on_in_the_next(qapp: QApplication) -> None:
@@ -17,3 +19,14 @@ def test_a_word_too_long_for_a_line_goes_on_in_the_next(qapp: QApplication) -> N
 def test_a_field_s_name_stays_whole() -> None:
     name = "activation_checkpointing is not stated"
     assert breakable(name) == name
+
+
+def test_the_window_calls_fields_and_their_values_by_their_labels() -> None:
+    path = "training.activation_checkpointing"
+    said = allowed(path, "none", "full")
+    assert said.text == "Allowed: none, full."
+    assert message_text(said) == "Allowed: None, Every layer."
+    needs = Message("It needs {needed}. {allowed}", {"needed": Named("device.count"), "allowed": said})
+    assert needs.text == "It needs device.count. Allowed: none, full."
+    assert message_text(needs) == "It needs Count. Allowed: None, Every layer."
+    assert message_text(allowed("training.compile", False)) == "Allowed: off."

@@ -8,6 +8,7 @@ from memgui.estimator import estimate
 from memgui.planning.choices import refused
 from memgui.spec import Lora, replace
 from memgui.spec.fields import BY_PATH, FIELDS, Kind
+from memgui.spec.messages import Named
 from memgui.spec.validate import validate
 from tests.estimator.build import training
 from tests.estimator.models import GPT2, LLAMA_3_1B
@@ -19,7 +20,7 @@ def test_what_peft_does_not_build_is_refused_with_its_reason() -> None:
     dora = replace(ADAPTERS, "training.lora.variant", "dora")
     found = refused(dora, BY_PATH["training.base_format"])
     assert "nf4" not in found
-    assert found["awq_int4_g128"].args == {"adapter": "DoRA", "base": "awq_int4_g128"}
+    assert "no dora beside a base packed as awq_int4_g128" in found["awq_int4_g128"].text
     assert refused(ADAPTERS, BY_PATH["training.base_format"]) == {}
 
 
@@ -56,7 +57,7 @@ def test_a_reason_names_what_it_goes_against() -> None:
     found = refused(training(mixed, method="lora"), BY_PATH["training.implementation"])
     assert found["unsloth"].args == {
         "path": "model.layer_types",
-        "value": "sliding_attention",
-        "other": "unsloth",
+        "value": Named("model.layer_types", ("sliding_attention",)),
+        "other": Named("training.implementation", ("unsloth",)),
     }
     assert found["unsloth"].text.endswith("= sliding_attention is not modelled yet with unsloth.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from memgui.estimator.coverage import NotCovered
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named
 from memgui.spec.scenario import Scenario
 
 DEGREES: Final = ("tensor", "pipeline", "context", "expert")
@@ -29,5 +29,9 @@ def require_layout(scenario: Scenario, *known: str) -> None:
 def _not_yet(path: str, value: int, scenario: Scenario) -> Message:
     return Message(
         QT_TRANSLATE_NOOP("messages", "{path} = {value} is not modelled yet for {engine}."),
-        {"path": path, "value": str(value), "engine": scenario.inference.engine},
+        {
+            "path": path,
+            "value": str(value),
+            "engine": Named("inference.engine", (scenario.inference.engine,)),
+        },
     )

@@ -120,9 +120,9 @@ _TABLE = (
     *(
         CacheFormat(name, label, 8, bits, _TURBO, head_bytes=head, engines=("vllm",))
         for name, label, bits, head in (
-            ("turboquant_4bit", QT_TRANSLATE_NOOP("formats", "TurboQuant 4-bit (from 0.20 on)"), 4, 3),
-            ("turboquant_3bit", QT_TRANSLATE_NOOP("formats", "TurboQuant 3-bit (from 0.20 on)"), 3, 3),
-            ("turboquant_k8v4", QT_TRANSLATE_NOOP("formats", "TurboQuant K8V4 (from 0.20 on)"), 6, 2),
+            ("turboquant_4bit", QT_TRANSLATE_NOOP("fields", "TurboQuant 4-bit (from 0.20 on)"), 4, 3),
+            ("turboquant_3bit", QT_TRANSLATE_NOOP("fields", "TurboQuant 3-bit (from 0.20 on)"), 3, 3),
+            ("turboquant_k8v4", QT_TRANSLATE_NOOP("fields", "TurboQuant K8V4 (from 0.20 on)"), 6, 2),
         )
     ),
     CacheFormat("fp8_ds_mla", "fp8_ds_mla", 128, 132, _DS, latent_only=True, engines=("vllm",)),

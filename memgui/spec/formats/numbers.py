@@ -39,22 +39,22 @@ _MX = "OCP Microscaling Formats (MX) v1.0"
 _TERNARY = QT_TRANSLATE_NOOP("sources", "Five ternary digits to a byte (1.585 bits of information each)")
 
 _TABLE = (
-    NumberFormat("fp64", QT_TRANSLATE_NOOP("formats", "fp64"), 1, 8, _IEEE),
-    NumberFormat("fp32", QT_TRANSLATE_NOOP("formats", "fp32"), 1, 4, _IEEE),
-    NumberFormat("tf32", QT_TRANSLATE_NOOP("formats", "tf32 (stored as fp32)"), 1, 4, _ML),
-    NumberFormat("bf16", QT_TRANSLATE_NOOP("formats", "bf16"), 1, 2, _ML),
-    NumberFormat("fp16", QT_TRANSLATE_NOOP("formats", "fp16"), 1, 2, _IEEE),
-    NumberFormat("fp8", QT_TRANSLATE_NOOP("formats", "fp8"), 1, 1, _ML),
-    NumberFormat("fp8_e4m3", QT_TRANSLATE_NOOP("formats", "fp8 (e4m3)"), 1, 1, _ML),
-    NumberFormat("fp8_e5m2", QT_TRANSLATE_NOOP("formats", "fp8 (e5m2)"), 1, 1, _ML),
-    NumberFormat("fp4_e2m1", QT_TRANSLATE_NOOP("formats", "fp4 (e2m1)"), 2, 1, _MX),
-    NumberFormat("int64", QT_TRANSLATE_NOOP("formats", "int64"), 1, 8, _ML),
-    NumberFormat("int32", QT_TRANSLATE_NOOP("formats", "int32"), 1, 4, _ML),
-    NumberFormat("int8", QT_TRANSLATE_NOOP("formats", "int8"), 1, 1, _ML),
-    NumberFormat("int4", QT_TRANSLATE_NOOP("formats", "int4"), 2, 1, _ML),
-    NumberFormat("int2", QT_TRANSLATE_NOOP("formats", "int2"), 4, 1, _ML),
-    NumberFormat("ternary_b1.58", QT_TRANSLATE_NOOP("formats", "ternary"), 5, 1, _TERNARY, exact=False),
-    NumberFormat("bool", QT_TRANSLATE_NOOP("formats", "bool"), 1, 1, _ML),
+    NumberFormat("fp64", QT_TRANSLATE_NOOP("fields", "fp64"), 1, 8, _IEEE),
+    NumberFormat("fp32", QT_TRANSLATE_NOOP("fields", "fp32"), 1, 4, _IEEE),
+    NumberFormat("tf32", QT_TRANSLATE_NOOP("fields", "tf32 (stored as fp32)"), 1, 4, _ML),
+    NumberFormat("bf16", QT_TRANSLATE_NOOP("fields", "bf16"), 1, 2, _ML),
+    NumberFormat("fp16", QT_TRANSLATE_NOOP("fields", "fp16"), 1, 2, _IEEE),
+    NumberFormat("fp8", QT_TRANSLATE_NOOP("fields", "fp8"), 1, 1, _ML),
+    NumberFormat("fp8_e4m3", QT_TRANSLATE_NOOP("fields", "fp8 (e4m3)"), 1, 1, _ML),
+    NumberFormat("fp8_e5m2", QT_TRANSLATE_NOOP("fields", "fp8 (e5m2)"), 1, 1, _ML),
+    NumberFormat("fp4_e2m1", QT_TRANSLATE_NOOP("fields", "fp4 (e2m1)"), 2, 1, _MX),
+    NumberFormat("int64", QT_TRANSLATE_NOOP("fields", "int64"), 1, 8, _ML),
+    NumberFormat("int32", QT_TRANSLATE_NOOP("fields", "int32"), 1, 4, _ML),
+    NumberFormat("int8", QT_TRANSLATE_NOOP("fields", "int8"), 1, 1, _ML),
+    NumberFormat("int4", QT_TRANSLATE_NOOP("fields", "int4"), 2, 1, _ML),
+    NumberFormat("int2", QT_TRANSLATE_NOOP("fields", "int2"), 4, 1, _ML),
+    NumberFormat("ternary_b1.58", QT_TRANSLATE_NOOP("fields", "ternary"), 5, 1, _TERNARY, exact=False),
+    NumberFormat("bool", QT_TRANSLATE_NOOP("fields", "bool"), 1, 1, _ML),
 )
 
 FORMATS: dict[str, NumberFormat] = {entry.name: entry for entry in _TABLE}

@@ -97,6 +97,24 @@ def _table() -> Iterator[WeightFormat]:
     yield from _float()
 
 
+_FOUR_BITS = {
+    "nf4": "NF4",
+    "nf4_dq": QT_TRANSLATE_NOOP("fields", "NF4, double quantised"),
+    "nf4_block128": QT_TRANSLATE_NOOP("fields", "NF4, blocks of 128"),
+    "nf4_dq_block128": QT_TRANSLATE_NOOP("fields", "NF4, blocks of 128, double quantised"),
+    "fp4": "FP4",
+    "fp4_dq": QT_TRANSLATE_NOOP("fields", "FP4, double quantised"),
+    "fp4_block128": QT_TRANSLATE_NOOP("fields", "FP4, blocks of 128"),
+    "fp4_dq_block128": QT_TRANSLATE_NOOP("fields", "FP4, blocks of 128, double quantised"),
+}
+_BY_ROW = {
+    2: QT_TRANSLATE_NOOP("fields", "GPTQ int2, a group per row"),
+    3: QT_TRANSLATE_NOOP("fields", "GPTQ int3, a group per row"),
+    4: QT_TRANSLATE_NOOP("fields", "GPTQ int4, a group per row"),
+    8: QT_TRANSLATE_NOOP("fields", "GPTQ int8, a group per row"),
+}
+
+
 def _bitsandbytes() -> Iterator[WeightFormat]:
     for kind in ("nf4", "fp4"):
         code = Piece("code", 16 * 32, 0, 0)
@@ -112,9 +130,8 @@ def _bitsandbytes() -> Iterator[WeightFormat]:
                 Piece("offset", 32, 0, 0),
             )
             size = "" if block == 64 else f"_block{block}"
-            label = kind.upper() if block == 64 else f"{kind.upper()}, blocks of {block}"
-            yield WeightFormat(f"{kind}{size}", label, plain, _BNB, block == 64)
-            yield WeightFormat(f"{kind}_dq{size}", f"{label}, double quantised", double, _BNB, block == 64)
+            for name, pieces in ((f"{kind}{size}", plain), (f"{kind}_dq{size}", double)):
+                yield WeightFormat(name, _FOUR_BITS[name], pieces, _BNB, block == 64)
     rows = Piece("row scales (SCB)", 32, 1, 0)
     yield WeightFormat("llm_int8", "LLM.int8()", (Piece("values", 8), rows), _INT8)
 
@@ -123,7 +140,7 @@ def _grouped() -> Iterator[WeightFormat]:
     for bits in (2, 3, 4, 8):
         for group in (32, 64, 128, 0):
             name = f"gptq_int{bits}_g{group or -1}"
-            label = f"GPTQ int{bits}, " + (f"g{group}" if group else "a group per row")
+            label = f"GPTQ int{bits}, g{group}" if group else _BY_ROW[bits]
             pieces = (
                 Piece("qweight", 32 * bits, tile_columns=32),
                 Piece("qzeros", 32 * bits, 32, group),
@@ -185,7 +202,7 @@ def _code_books() -> Iterator[WeightFormat]:
             Piece("q_scale_max and q_groups", 48, 0, 128),
             Piece("q_invperm", 32, 0, 1),
         )
-        yield WeightFormat(f"exl2_{tenths / 10}bpw", f"EXL2 {tenths / 10} bits", pieces, _EXL2, False)
+        yield WeightFormat(f"exl2_{tenths / 10}bpw", f"EXL2 {tenths / 10} bpw", pieces, _EXL2, False)
     for bits in (2, 3, 4, 5, 6, 8):
         trellis = (Piece("trellis", 8 * bits, tile_columns=8), Piece("svh", 16, 1, 0), Piece("suh", 16, 0, 1))
         yield WeightFormat(f"exl3_{bits}bit", f"EXL3 {bits}-bit", trellis, _EXL3)
