@@ -62,7 +62,7 @@ class Allocator:
 
     def copy(self) -> Allocator:
         """One that goes on from here, where segments do not expand; blocks in use stay in use in it."""
-        other = type(self)()
+        other = Allocator()
         other.allocated, other.reserved, other.peak = self.allocated, self.reserved, self.peak
         other._segments = self._segments
         other._small, other._large = (
@@ -116,6 +116,12 @@ class Allocator:
             if self._ends.get(block.small) is after:
                 self._ends[block.small] = block
         self._put(pool, block)
+
+    def pack(self, size: int, parts: tuple[int, ...]) -> None:
+        """A block for a request of ``size`` bytes, which is given back once there are those for its parts."""
+        block = self.take(size)
+        self.take_all(parts)
+        self.give(block)
 
     def take_all(self, sizes: tuple[int, ...]) -> None:
         """Blocks for requests of so many bytes, one after the other."""
@@ -176,7 +182,7 @@ class Allocator:
         return end
 
     def _segment(self, size: int, *, small: bool) -> Block:
-        whole = SEGMENT_STEP if small else _large_segment(size)
+        whole = SEGMENT_STEP if small else large_segment(size)
         self._segments += FIRST
         self.reserved += whole
         return Block(whole, self._segments, small=small)
@@ -191,7 +197,8 @@ class Allocator:
         del pool[bisect_left(pool, (block.size, block.address))]
 
 
-def _large_segment(size: int) -> int:
+def large_segment(size: int) -> int:
+    """Bytes of the segment taken for a large block."""
     return LARGE_SEGMENT if size < OWN_SEGMENT else -(-size // SEGMENT_STEP) * SEGMENT_STEP
 
 
@@ -228,7 +235,7 @@ def filled(runs: Iterable[tuple[Sequence[int], int]]) -> int:
             seen[pieces] = left, total
             for size in sizes:
                 at = bisect_left(free, size)
-                rest = (free.pop(at) if at < len(free) else _large_segment(size)) - size
+                rest = (free.pop(at) if at < len(free) else large_segment(size)) - size
                 if rest <= UNSPLIT:
                     total += rest
                 elif rest >= least:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable
+from bisect import bisect_left, insort
+from collections.abc import Callable, Collection
 from typing import Final
 
 import msgspec
 from msgspec import structs
 
-from memgui.estimator.allocator import FIRST, Allocator, Block
+from memgui.estimator.allocator import FIRST, Allocator, Block, large_segment
 from memgui.estimator.overhead import BLOCK, SMALL, UNSPLIT
 
 LONGEST: Final = 16
@@ -20,7 +20,7 @@ class _Played(msgspec.Struct, frozen=True):
     """How it was before something was played, and what large blocks were cut for it.
 
     ``free`` are the sizes of the large blocks that were free, but for the ``end`` of the first segment where
-    that was the largest of them.  ``cuts`` are requests, each with the block that it was cut from; all of
+    that was the largest of them.  ``cuts`` are requests, each with the size of what it was cut from; all of
     them are cut in the same way where the end is up to ``margin`` bytes smaller.
     """
 
@@ -32,51 +32,106 @@ class _Played(msgspec.Struct, frozen=True):
 
 
 class CutToSize(Allocator):
-    """Tells what is ``allocated``; what is reserved, and the peak, count large blocks alone.
+    """Tells what is ``allocated``, and nothing else.
 
     A small block is as large as its request wherever it lies, and so none is placed.  Large ones are
     cut, one after the other, from the end of the first segment, as long as that is large enough.
     """
 
-    __slots__ = ("_cuts", "_margin", "_parted")
+    __slots__ = ("_cuts", "_end", "_free", "_margin", "_parted")
 
     def __init__(self) -> None:
         super().__init__()
+        self._free: list[tuple[int, int]] = []
+        """free large blocks: size, address"""
+        self._end = 0
+        """where the first segment ends"""
         self._cuts: list[tuple[int, int]] = []
         self._margin = 0
         self._parted: dict[tuple[int, ...], tuple[int, list[int]]] = {}
 
+    def copy(self) -> CutToSize:
+        other = CutToSize()
+        other.allocated, other._segments, other._end = self.allocated, self._segments, self._end
+        other._free = self._free[:]
+        return other
+
     def take(self, size: int) -> Block:
-        size = -(-size // BLOCK) * BLOCK or BLOCK
+        size = _rounded(size)
         if size <= SMALL:
             self.allocated += size
             return Block(size, 0, small=True)
-        pool = self._large
-        at = bisect_left(pool, (size,))
-        whole, margin = FIRST, -1
-        if at < len(pool):
-            whole, end = pool[at][0], pool[-1]
-            if _ends_first(end[2]):
-                margin = (end[0] - size - UNSPLIT if whole == end[0] else end[0] - whole) - 1
-        self._margin = min(self._margin, margin)
-        self._cuts.append((size, whole))
-        return super().take(size)
+        size, address, _ = self._cut(size)
+        return Block(size, address, small=False)
 
     def take_all(self, sizes: tuple[int, ...]) -> None:
         parted = self._parted.get(sizes)
         if parted is None:
-            whole = [-(-size // BLOCK) * BLOCK or BLOCK for size in sizes]
+            whole = [_rounded(size) for size in sizes]
             small = sum([size for size in whole if size <= SMALL])
             parted = self._parted[sizes] = small, [size for size in whole if size > SMALL]
         self.allocated += parted[0]
         for size in parted[1]:
-            self.take(size)
+            self._cut(size)
+
+    def pack(self, size: int, parts: tuple[int, ...]) -> None:
+        size = _rounded(size)
+        if size <= SMALL:
+            self.take_all(parts)
+            return
+        size, address, rest = self._cut(size)
+        self.take_all(parts)
+        self.allocated -= size
+        beside = rest, address + size
+        free = self._free
+        at = bisect_left(free, beside)
+        if rest and at < len(free) and free[at] == beside:  # nothing was cut from what was left over
+            del free[at]
+            size += rest
+        insort(free, (size, address))
 
     def give(self, block: Block) -> None:
+        self.allocated -= block.size
         if block.small:
-            self.allocated -= block.size
+            return
+        size, address = block.size, block.address
+        for piece in self._beside(block):
+            self._free.remove(piece)
+            size, address = size + piece[0], min(address, piece[1])
+        insort(self._free, (size, address))
+
+    def _beside(self, block: Block) -> list[tuple[int, int]]:
+        """The free blocks next to a block in use."""
+        start, stop = block.address, block.address + block.size
+        return [piece for piece in self._free if piece[1] == stop or piece[1] + piece[0] == start]
+
+    def _cut(self, size: int) -> tuple[int, int, int]:
+        """Size and address of a large block, and how much is left over behind it."""
+        free = self._free
+        at = bisect_left(free, (size,))
+        margin, segment = -1, FIRST
+        if at < len(free):
+            whole, address = free[at]
+            largest, its_address = free[-1]
+            if largest + its_address == self._end:
+                margin = (whole - size - UNSPLIT if at == len(free) - 1 else largest - whole) - 1
+            segment = whole
+            del free[at]
         else:
-            super().give(block)
+            whole = large_segment(size)
+            self._segments = address = self._segments + FIRST
+            if address == FIRST:
+                self._end = address + whole
+        self._cuts.append((size, segment))
+        if margin < self._margin:
+            self._margin = margin
+        rest = whole - size
+        if rest > UNSPLIT:
+            insort(free, (rest, address + size))
+        else:
+            size, rest = whole, 0
+        self.allocated += size
+        return size, address, rest
 
     def repeat(self, play: Callable[[], None], times: int, loose: Collection[Block] = ()) -> None:
         before: list[_Played] = []
@@ -92,7 +147,7 @@ class CutToSize(Allocator):
             now = self._as_it_is()
             for period in range(1, min(LONGEST, len(before), times) + 1):
                 further = _further(before[-period].free, now.free)
-                if further is not None and not _has_free_neighbours(loose):
+                if further is not None and not any(self._beside(one) for one in loose if not one.small):
                     skipped = self._skip(before[-period:], now, times // period, further)
                     if skipped:
                         times -= skipped * period
@@ -100,8 +155,8 @@ class CutToSize(Allocator):
                         break
 
     def _as_it_is(self) -> _Played:
-        free, end = [size for size, _, _ in self._large], 0
-        if free and _ends_first(self._large[-1][2]):
+        free, end = [size for size, _ in self._free], 0
+        if free and sum(self._free[-1]) == self._end:
             end = free.pop()
         return _Played(self.allocated, free, end, [], 0)
 
@@ -123,16 +178,17 @@ class CutToSize(Allocator):
         if any(size <= one < whole for one in {*further} for played in period for size, whole in played.cuts):
             return 0
         if less:
-            _, address, end = self._large.pop()
-            end.size, end.address = end.size - less * times, address + less * times
-            self._put(self._large, end)
+            size, address = self._free.pop()
+            insort(self._free, (size - less * times, address + less * times))
         for size in further * times:
             self._segments += FIRST
-            piece = Block(size, self._segments, small=False)
-            piece.before = piece.after = _USED
-            self._put(self._large, piece)
+            insort(self._free, (size, self._segments))
         self.allocated += (self.allocated - first.allocated) * times
         return times
+
+
+def _rounded(size: int) -> int:
+    return -(-size // BLOCK) * BLOCK or BLOCK
 
 
 def _further(before: list[int], after: list[int]) -> list[int] | None:
@@ -147,16 +203,3 @@ def _further(before: list[int], after: list[int]) -> list[int] | None:
             return None
         at -= 1
     return further + after[: at + 1]
-
-
-def _has_free_neighbours(blocks: Iterable[Block]) -> bool:
-    return any(beside.free for one in blocks for beside in (one.before, one.after) if beside is not None)
-
-
-_USED: Final = Block(0, 0, small=False)
-"""What lies beside a free block, and stays in use."""
-
-
-def _ends_first(block: Block) -> bool:
-    """Whether it is the end of the first segment."""
-    return block.after is None and block.address < 2 * FIRST

@@ -209,11 +209,12 @@ def _pack(program: Program, held: Account, base: Base, allocator: Allocator) -> 
 
     def read(group: Iterable[Parameter]) -> None:
         for parameter in group:
-            block = allocator.take(parameter.elements * half)
+            size = parameter.elements * half
             if parameter in packed:
-                allocator.take_all(packed[parameter])
-                allocator.give(block)
-            elif widens and parameter.width != half:
+                allocator.pack(size, packed[parameter])
+                continue
+            block = allocator.take(size)
+            if widens and parameter.width != half:
                 loose.setdefault(parameter, []).append(block)
 
     def widen(group: Iterable[Parameter]) -> None:
