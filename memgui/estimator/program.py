@@ -31,7 +31,7 @@ from memgui.estimator.modules.taken_over import taken_over
 from memgui.estimator.options import OLD, Options
 from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.split import on_rank, within
-from memgui.estimator.tape import AMBIENT, PARAMETER, Parameter, Sizes, Tape, Tensor
+from memgui.estimator.tape import AMBIENT, LINEAR, PARAMETER, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
 from memgui.spec.variants import changes
 from memgui.spec.weights import TOWERS, weights
@@ -297,7 +297,8 @@ class Program:
                 part, elements = one.part, prod(one.shape)
                 grad = trained and part not in TOWERS
                 fixed = one.name, one.shape, width, elements * width, 0, grad, PARAMETER, "beside", part
-                found.append(Parameter(*fixed, sizes=sizes, elements=elements))
+                role = LINEAR if one.is_linear else ""
+                found.append(Parameter(*fixed, sizes=sizes, elements=elements, role=role))
             yield found, number
 
     def _layers(self, stack: Stack, plan: StackPlan) -> Tensor:

@@ -20,11 +20,12 @@ from memgui.estimator.options import ADAPTERS, BASES
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation_gguf import Formats, Matrix, Place, mixed
 from memgui.estimator.state import State, state_of
-from memgui.estimator.tape import Parameter
+from memgui.estimator.tape import LINEAR, Parameter
 from memgui.spec.formats import WeightFormat, WeightScheme, number_format, weight_format, weight_scheme
 from memgui.spec.formats.schemes import AS_IN_FILE, LAYERS
 from memgui.spec.scenario import Scenario
 from memgui.spec.stored import read
+from memgui.spec.weights import TOWERS
 
 
 def scheme_of(scenario: Scenario) -> WeightScheme | None:
@@ -37,7 +38,7 @@ def scheme_of(scenario: Scenario) -> WeightScheme | None:
         return None
     parts = inference.quantised_parts
     if parts is None and inference.engine == "transformers" and scheme.linear in PACKED_ON_LOADING:
-        return msgspec.structs.replace(scheme, parts=LINEAR_LAYERS)
+        return msgspec.structs.replace(scheme, parts=parts_packed_on_loading(scenario))
     if parts is None or scheme.mix:
         return scheme
     head = scheme.linear if "lm_head" in parts else ""
@@ -52,6 +53,23 @@ LINEAR_LAYERS = tuple(part for part in LAYERS if part != "experts")
 """Parts that are linear layers in Transformers 5, whose experts are parameters of three dimensions."""
 
 
+def parts_packed_on_loading(scenario: Scenario) -> tuple[str, ...]:
+    """Parts of which bitsandbytes packs every ``nn.Linear``, towers included: all but the head.
+
+    (Transformers 5.24: ``replace_with_bnb_linear``; ``MODULES_TO_PATCH_FOR_QUANTIZATION`` makes linear layers
+    of Llama 4's experts.)
+    """
+    experts = ("experts",) if scenario.model.model_type in LINEAR_EXPERTS else ()
+    return (*LINEAR_LAYERS, *FURTHER_LINEAR_LAYERS, *experts)
+
+
+LINEAR_EXPERTS = ("llama4", "llama4_text")
+"""Models whose experts become linear layers so that bitsandbytes can pack them."""
+
+FURTHER_LINEAR_LAYERS = ("per_layer", "streams", *sorted(TOWERS))
+"""Parts whose linear layers stay as they are where a model is packed ahead."""
+
+
 def base_scheme(scenario: Scenario) -> WeightScheme | None:
     """How a frozen base is packed; what its scheme leaves alone is as the program has it.
 
@@ -62,7 +80,8 @@ def base_scheme(scenario: Scenario) -> WeightScheme | None:
         return None
     scheme = weight_scheme(training.base_format)
     head = scheme.linear if training.implementation == "litgpt" else ""  # it packs every linear layer
-    return msgspec.structs.replace(scheme, base="", head=head, parts=LINEAR_LAYERS)
+    parts = parts_packed_on_loading(scenario) if scheme.linear in PACKED_ON_LOADING else LINEAR_LAYERS
+    return msgspec.structs.replace(scheme, base="", head=head, parts=parts)
 
 
 def matrix(parameter: Parameter) -> Matrix | None:
@@ -71,7 +90,7 @@ def matrix(parameter: Parameter) -> Matrix | None:
     stacked = parameter.part == "experts" and len(dims) > 2
     outer = dims[stacked : len(dims) - parameter.inputs]
     named = parameter.name.endswith("weight") or (stacked and "bias" not in parameter.name)
-    if not outer or not named or "conv" in parameter.name:
+    if not outer or not (parameter.role == LINEAR or (named and "conv" not in parameter.name)):
         return None
     sizes = parameter.sizes
     columns = sizes.count(dims[len(dims) - parameter.inputs :])
@@ -82,10 +101,10 @@ def formats(scheme: WeightScheme, parameter: Parameter, shape: Matrix | None, pl
     """The formats in which ``scheme`` stores ``parameter``."""
     count = max(len(place.layers), 1)
     if scheme.mix:
-        return mixed(scheme, parameter, shape, place)
+        return mixed(scheme, parameter, None if parameter.role == LINEAR else shape, place)
     if shape is None:
         return [("", count)]
-    if parameter.part in scheme.parts:
+    if parameter.part in scheme.parts and parameter.cut != "vocabulary":
         return [(scheme.linear, count)]
     return [({"embedding": scheme.embedding, "lm_head": scheme.head}.get(parameter.part, ""), count)]
 

@@ -20,6 +20,9 @@ AMBIENT: Final = 2  # made once per step, outside the layers (rotary tables, mas
 PARAMETER: Final = 3
 HELD_BEFORE: Final = 4  # in the cache already, replaced by a longer one
 
+LINEAR: Final = "linear"
+"""The role of a linear layer of which nothing else is known."""
+
 BY_TOKEN: Final = 0  # in memory as (batch, tokens, heads, head size), as a projection leaves it
 BY_HEAD: Final = 1  # in memory as (batch, heads, tokens, head size)
 SPREAD: Final = 2  # one head seen as many

@@ -23,6 +23,13 @@ MOST_EACH: Final = 10_000
 """Most equal weights of one entry."""
 
 
+_LOOKED_UP: Final = ("position_embedding", "tile_embedding", "class_embedding", "image_tokens", "padding")
+"""How names end of tables whose rows are looked up, or added as they are."""
+
+_OF_THEIR_OWN: Final = ".resampler."
+"""In the names of modules whose layers are no plain ``nn.Linear``."""
+
+
 class Weights(msgspec.Struct, frozen=True):
     """``number`` equal weights called ``name``, each of ``shape`` (elements)."""
 
@@ -39,6 +46,11 @@ class Weights(msgspec.Struct, frozen=True):
     def elements(self) -> int:
         """Of all of them together."""
         return self.number * prod(self.shape)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether each is the matrix of a linear layer, as packers look for them."""
+        return len(self.shape) == 2 and not self.name.endswith(_LOOKED_UP) and _OF_THEIR_OWN not in self.name
 
     def __str__(self) -> str:
         return f"{self.name}:{'x'.join(map(str, (self.number, *self.shape)))}"

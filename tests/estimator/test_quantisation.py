@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ import pytest
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
 from memgui.estimator.account import account
+from memgui.estimator.estimate import run_of
 from memgui.estimator.options import options
 from memgui.estimator.program import compiled
 from memgui.estimator.quantisation import stored
 from memgui.estimator.quantisation_gguf import fitting, more_bits
+from memgui.estimator.state import State
+from memgui.estimator.tape import Parameter
 from memgui.importers.hf_config import import_config
 from memgui.spec import ModelSpec, Scenario, replace
 from memgui.spec.formats import SCHEMES, WEIGHT_FORMATS, weight_scheme
@@ -260,6 +264,45 @@ def test_a_base_format_that_is_not_the_one_computed_in() -> None:
     model = msgspec.structs.replace(LLAMA_3_1B, num_hidden_layers=1)
     plain, mixed = stored_bytes(model, "fp16"), stored_bytes(model, "fp16", "llama.cpp")
     assert mixed - plain == 2 * 3 * model.hidden_size
+
+
+PACKED = json.loads((Path(__file__).parent / "rows" / "packed.json").read_text("utf-8"))["packed"]
+
+OTHERWISE = {
+    "falcon-180B-chat": "its linear layers are a class of their own, which 5.24 no longer packs",
+    "DeepSeek-V4-Flash": "its grouped output projection is a class of its own",
+    "DeepSeek-V4-Pro": "the same",
+    "DeepSeek-V3.2": "the indexer's weights stay in fp32",
+    "GLM-5": "the same",
+    "GLM-5.1": "the same",
+    "gemma-3-27b-it": "the projector is a parameter",
+    "medgemma-27b-it": "the same",
+    "gemma-4-E2B-it": "the last of all modules is left",
+    "clip-vit-large-patch14": "the same",
+    "dbrx-base": "routers are linear layers",
+    "Qwen1.5-MoE-A2.7B": "the gate of the shared experts is one",
+    "Qwen3-Next-80B-A3B-Instruct": "the same",
+    "Qwen3.5-122B-A10B": "the same",
+    "bert-base-uncased": "the head's first layer",
+    "bert-base-multilingual-cased": "the same",
+    "snowflake-arctic-embed-m": "the pooler",
+    "all-MiniLM-L6-v1": "the same",
+    "vit-base-patch16-224-in21k": "the same",
+}
+"""Models that differ a little, but for Falcon; see KNOWN_GAPS.md."""
+
+
+@pytest.mark.parametrize("name", [name for name in PACKED if name not in OTHERWISE])
+def test_bitsandbytes_packs_the_linear_layers_that_the_model_has(name: str) -> None:
+    """Those of towers too; Llama 4's experts, and no other ones."""
+    made = replace(Scenario(model=CATALOG.model(name).model), "training.method", "lora")
+    made = replace(made, "training.lora.target_modules", ("all-linear",))
+    run = run_of(replace(made, "training.base_format", "nf4"))
+    often: dict[Parameter, Counter[str]] = {}
+    for piece, count in run.account.weights:
+        if isinstance(piece, State):
+            often.setdefault(piece.of, Counter())[piece.name] += count
+    assert sum(weight.elements * max(pieces.values()) for weight, pieces in often.items()) == PACKED[name]
 
 
 def test_bitsandbytes_leaves_stacked_experts_as_they_are() -> None:
