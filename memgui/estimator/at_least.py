@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import islice
 
 from memgui.estimator.coverage import NotCovered, require_covered_run
 from memgui.estimator.engines import account_of
@@ -24,60 +25,91 @@ class Draft:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self._refusal: Message | None = None
+        self._known: list[tuple[str, Run]] = []
 
     @once
     def floors(self) -> tuple[Floor, ...]:
         """Bytes by component at some moments, at the least; nothing where nothing is known that soon.
 
-        Of a training step: as the optimizer steps, and as the backward pass begins.
+        Of a training step: as the optimizer steps, and as the backward pass begins.  Of a pipeline: on its
+        first stage, in which most micro batches wait.
         """
-        found = [run.floors() for run in self._different]
-        least = min(found, key=lambda moments: max(sum(one.values()) for one in moments), default=())
-        return tuple({**moment, "overhead": self._beside} for moment in least)
+        for _, run in self._runs():
+            return tuple({**moment, "overhead": self._beside} for moment in run.floors())
+        return ()
 
     def walks_as(self, other: Draft) -> bool:
         """Whether a training step does the same on tensors as large, and only what lies beside differs."""
-        pairs = zip(self._runs, other._runs, strict=False)
-        return bool(self._runs) and all(one.walks_as(another) for (_, one), (_, another) in pairs)
+        pairs = zip(self._runs(), other._runs(), strict=False)
+        return any(one.walks_as(another) for (_, one), (_, another) in islice(pairs, 1))  # others are alike
 
-    @once
-    def at_least(self) -> int:
+    def at_least(self, limit: int | None = None) -> int:
         """No more than the estimate's ``low_bytes``: all but what the allocator adds to tensors.
 
-        0 where nothing is known that soon.
+        No more stages are looked at than show that it reaches ``limit``.  0 where nothing is known that soon.
         """
-        return min((run.most() + self._beside for run in self._different), default=0)
+        found = 0
+        for _, run in self._runs():
+            found = max(found, run.most() + self._beside)
+            if limit is not None and found >= limit:
+                break
+        return found
+
+    def peaks_at(self, limit: int) -> bool:
+        """Whether the estimate's peak is ``limit`` bytes at the least; not told where little is known."""
+        return any(Assembly(self.scenario, run).at_least() >= limit for _, run in self._runs())
 
     def estimate(self) -> Estimate:
         """The answer."""
-        if not self._runs:
-            return estimate(self.scenario) if self._refusal is None else unknown(self.scenario, self._refusal)
+        runs = [*self._runs()]
+        if self._refusal is not None:
+            return unknown(self.scenario, self._refusal)
+        if not runs:
+            return estimate(self.scenario)
         if is_split(self.scenario):
-            return of_stages(self.scenario, self._runs)
-        return Assembly(self.scenario, self._runs[0][1]).estimate()
+            return of_stages(self.scenario, runs)
+        return Assembly(self.scenario, runs[0][1]).estimate()
+
+    def _runs(self) -> Iterator[tuple[str, Run]]:
+        """What each stage runs, made when it is first looked at."""
+        at = 0
+        while at < len(self._known) or self._goes_on():
+            yield self._known[at]
+            at += 1
+
+    def _goes_on(self) -> bool:
+        """Whether there is one more stage; its run is known then."""
+        try:
+            self._known.append(next(self._following))
+        except StopIteration:
+            return False
+        except NotCovered as fault:
+            self._refusal = fault.message
+            return False
+        except Exception:
+            self._following = self._stages()  # so that it is met again
+            self._known.clear()
+            raise
+        return True
 
     @once
-    def _runs(self) -> list[tuple[str, Run]]:
-        """What each stage runs; nothing of what is as soon estimated, and where nothing can be computed."""
+    def _following(self) -> Iterator[tuple[str, Run]]:
+        """The stages that nobody has looked at."""
+        return self._stages()
+
+    def _stages(self) -> Iterator[tuple[str, Run]]:
+        """What each stage runs; nothing of what is as soon estimated."""
         scenario = self.scenario
         serving = scenario.task == "inference"
         if scenario.method != "detailed" or (serving and account_of(scenario.inference.engine)):
-            return []
+            return
         if is_spread(scenario):
-            return []
-        try:
-            if not is_split(scenario):
-                return [("0", run_of(scenario))]
+            return
+        if is_split(scenario):
             require_covered_run(scenario)
-            return [*stage_runs(scenario)]
-        except NotCovered as fault:
-            self._refusal = fault.message
-            return []
-
-    @property
-    def _different(self) -> Iterable[Run]:
-        """The runs; of stages that are alike, one."""
-        return dict.fromkeys(run for _, run in self._runs)
+            yield from stage_runs(scenario)
+        else:
+            yield "0", run_of(scenario)
 
     @property
     def _beside(self) -> int:
@@ -92,4 +124,4 @@ def at_least(scenario: Scenario) -> int:
     With a device of so many bytes the verdict is ``does_not_fit``.  0 where nothing is known that soon, or
     nothing can be computed.
     """
-    return Draft(scenario).at_least
+    return Draft(scenario).at_least()

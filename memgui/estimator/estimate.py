@@ -210,7 +210,9 @@ def of_stages(scenario: Scenario, runs: Iterable[tuple[str, Run]]) -> Estimate:
     worst = max(stages, key=lambda stage: stage.peak.bytes)
     peaks = [stage.peak for stage in stages]
     ranks = [Rank(name, peak.bytes, peak.allocated) for name, peak in zip(names, peaks, strict=True)]
-    return msgspec.structs.replace(worst.estimate(), ranks=tuple(ranks))
+    every = {id(stage): stage.reach for stage in stages}.values()  # where one stage fails, all do
+    reach = max(low for low, _ in every), max(high for _, high in every)
+    return msgspec.structs.replace(worst.estimate(reach), ranks=tuple(ranks))
 
 
 def _assembled(scenario: Scenario, runs: Sequence[Run]) -> list[Assembly]:
@@ -261,6 +263,18 @@ class Assembly:
         counted = self.excess(amount) + self.workspace + amount.components.get("overhead", 0)
         return Beside(counted + self.fragmentation(amount).usual + self.context.usual, counted)
 
+    def at_least(self) -> int:
+        """No more than the peak's bytes: those of all things, as if blocks added nothing to them."""
+        bytes_ = self.run.most() + self.workspace
+        loose = fragmentation(
+            bytes_,
+            self.persistent,
+            training=self.training,
+            recomputed=self.recomputed,
+            expandable=self.expandable,
+        )
+        return bytes_ + loose.usual + self.context.usual
+
     @cached_property
     def found(self) -> Found:
         """The run's peak."""
@@ -275,13 +289,21 @@ class Assembly:
             found.key, found.stage, found.template, whole, self.overhead, found.layer, found.operator
         )
 
-    def estimate(self) -> Estimate:
+    @cached_property
+    def reach(self) -> tuple[int, int]:
+        """The least and the most bytes that the peak may take."""
+        whole = self.found.base.plus(self.found.amount)
+        allocated, loose = self.allocated(whole), self.fragmentation(whole)
+        doubt = self.run.doubt(self.found)
+        return allocated + loose.low + self.context.low, allocated + loose.high + self.context.high + doubt
+
+    def estimate(self, reach: tuple[int, int] | None = None) -> Estimate:
+        """The estimate; ``reach`` is that of all devices where there are others."""
         scenario, run, found, peak = self.scenario, self.run, self.found, self.peak
         whole = found.base.plus(found.amount)
         allocated = self.allocated(whole)
         loose = self.fragmentation(whole)
-        low = allocated + loose.low + self.context.low
-        high = allocated + loose.high + self.context.high + run.doubt(found)
+        low, high = reach or self.reach
         components = (*self._components(found, whole), self._overhead(whole, loose))
         return Estimate(
             scenario=scenario,

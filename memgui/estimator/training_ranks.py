@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from memgui.estimator.account import account
@@ -47,8 +48,8 @@ _UNCOUNTED: Final[dict[str, Any]] = {
 """Options that change what is computed, and neither a layer's weights nor which layers are alike."""
 
 
-def stage_runs(scenario: Scenario, *, whole: bool = True) -> list[tuple[str, TrainingRun]]:
-    """The run of each pipeline stage, by its number; all ranks of a stage hold the same.
+def stage_runs(scenario: Scenario, *, whole: bool = True) -> Iterator[tuple[str, TrainingRun]]:
+    """The run of each pipeline stage, by its number, one after the other; all ranks of a stage hold the same.
 
     Stages with layers that are alike, and as many of them, are one program; where as much waits in them,
     one run.  Parameters are counted over the model as it is, once.
@@ -60,7 +61,6 @@ def stage_runs(scenario: Scenario, *, whole: bool = True) -> list[tuple[str, Tra
     counted = account(model).parameters
     known: dict[object, Stage] = {}
     runs: dict[object, TrainingRun] = {}
-    found: list[tuple[str, TrainingRun]] = []
     for place in places(scenario, layout):
         stage, chunk = (known.setdefault(layers_of(model, one), one) for one in (place.stage, place.chunk))
         held = compiled(scenario.model, chosen._replace(split=split, stage=stage))
@@ -75,8 +75,7 @@ def stage_runs(scenario: Scenario, *, whole: bool = True) -> list[tuple[str, Tra
             )
             run.account = run.account._replace(parameters=counted)
             runs[stage, chunk, place.waiting, unused] = run
-        found.append((place.name, run))
-    return found
+        yield place.name, run
 
 
 def layers_of(model: Program, stage: Stage) -> object:

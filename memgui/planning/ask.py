@@ -98,8 +98,9 @@ class Asker:
         self._fault = fault
         self._draft: Draft | None = None
         self._drafts: dict[Scenario, Draft] = {}
+        self._forbidden: dict[Scenario, Issue] = {}
         self._floors: dict[Scenario, Floors] = {}
-        self._least: dict[Scenario, int] = {}
+        self._least: dict[Scenario, tuple[int, bool]] = {}
         self._kept: dict[Scenario, Answer] | None = {} if remember else None
 
     def __call__(self, scenario: Scenario) -> Answer:
@@ -109,14 +110,18 @@ class Asker:
         kept = self._kept.pop(scenario, None)
         if kept is None:
             kept = self._ask(scenario)
-            if self._draft is not None and self._draft.scenario is scenario:
-                self._drafts[scenario] = self._draft
+            self._keep_draft(scenario)
         self._kept[scenario] = kept
         if len(self._kept) > REMEMBERED:
-            oldest = next(iter(self._kept))
-            del self._kept[oldest]
-            self._drafts.pop(oldest, None)
+            del self._kept[next(iter(self._kept))]
         return kept
+
+    def _keep_draft(self, scenario: Scenario) -> None:
+        """Keep how the answer about ``scenario`` begins, for who compares it with others."""
+        if self._draft is not None and self._draft.scenario is scenario:
+            self._drafts[scenario] = self._draft
+            if len(self._drafts) > REMEMBERED:
+                del self._drafts[next(iter(self._drafts))]
 
     def lacks(self, scenario: Scenario) -> int | None:
         """Bytes that ``scenario`` lacks for sure, without an estimate; ``None`` where it may fit.
@@ -125,14 +130,37 @@ class Asker:
         """
         if self._kept is not None and scenario in self._kept:
             return None
-        least, limit = self._least.get(scenario), scenario.device.memory_bytes
-        if least is None:
-            least = max((sum(floor.values()) for floor in self.floors(scenario)), default=0)
-            if 0 < least < limit and (draft := self._drafted(scenario)) is not None:
-                least = self._known(lambda: draft.at_least, 0)
-            if self._kept is not None:
-                self._least[scenario] = least
+        limit = scenario.device.memory_bytes
+        least = self.least(scenario, limit)
         return least - limit if least >= limit else None
+
+    def needs(self, scenario: Scenario, peak: int) -> bool:
+        """Whether ``scenario`` does not fit for sure and its peak is ``peak``, told without an estimate."""
+        if self._kept is None or scenario in self._kept:
+            return False
+        limit = scenario.device.memory_bytes
+        found = self.least(scenario, limit) >= limit
+        draft = self._drafted(scenario) if found else None
+        self._keep_draft(scenario)
+        return draft is not None and self._known(lambda: draft.peaks_at(peak), False)
+
+    def least(self, scenario: Scenario, limit: int) -> int:
+        """Bytes that ``scenario`` needs for sure, without an estimate: no more than its range begins with.
+
+        It is looked at no further than shows that these are ``limit``.
+        """
+        least, whole = self._least.get(scenario, (0, False))
+        if not least:
+            least = max([sum(floor.values()) for floor in self.floors(scenario)], default=0)
+            whole = not least
+        if least < limit and not whole:
+            draft = self._drafts.get(scenario) or self._drafted(scenario)
+            if draft is not None:
+                least = max(least, self._known(lambda: draft.at_least(limit), 0))
+            whole = least < limit
+        if self._kept is not None:
+            self._least[scenario] = least, whole
+        return least
 
     def floors(self, scenario: Scenario) -> Floors:
         """What ``scenario`` needs at the least at some moments; nothing where that is not known."""
@@ -174,7 +202,12 @@ class Asker:
     def forbids(self, scenario: Scenario) -> Issue | None:
         """The first error that validation finds in ``scenario``, without an estimate."""
         self.check()
-        return next((issue for issue in validate(scenario) if issue.severity == "error"), None)
+        found = self._forbidden.get(scenario)
+        if found is None:
+            found = next((issue for issue in validate(scenario) if issue.severity == "error"), None)
+            if found is not None and self._kept is not None:
+                self._forbidden[scenario] = found
+        return found
 
     def _ask(self, scenario: Scenario) -> Answer:
         if self._draft is not None and self._draft.scenario is scenario:

@@ -13,6 +13,7 @@ from memgui.spec.fields.when import reads_source
 from memgui.spec.finetuning import validate_training
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, Value, allowed
 from memgui.spec.methods import VARIANTS
+from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Scenario
 from memgui.spec.serving import validate_serving
 from memgui.spec.validate_chip import validate_chip
@@ -32,7 +33,7 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
     """
     issues = [
         *_single_fields(scenario),
-        *_model(scenario),
+        *_of_model(scenario.model, detailed=scenario.method == "detailed"),
         *_workload(scenario),
         *_step(scenario),
         *validate_training(scenario),
@@ -141,11 +142,16 @@ def _layer_variants(texts: tuple[str, ...]) -> Iterator[Issue]:
     )
 
 
-def _model(scenario: Scenario) -> Iterator[Issue]:
-    model = scenario.model
+@lru_cache(maxsize=64)
+def _of_model(model: ModelSpec, *, detailed: bool) -> tuple[Issue, ...]:
+    """What is wrong or unusual in a model, which most questions leave as it is."""
+    return tuple(_model(model, detailed=detailed))
+
+
+def _model(model: ModelSpec, *, detailed: bool) -> Iterator[Issue]:
     yield from _layer_variants(model.layer_variants)
     yield from _other_weights(model.other_weights)
-    if scenario.method == "detailed":
+    if detailed:
         yield from parts(model)
     if model.num_experts and not model.moe_intermediate_size:
         yield Issue(

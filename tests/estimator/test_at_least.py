@@ -38,7 +38,7 @@ def test_the_least_is_not_more_than_the_range(model: str, settings: dict[str, ob
     least, found = at_least(made), estimate(made)
     assert 0 <= least <= found.low_bytes or found.verdict.kind == "unknown"
     draft = Draft(made)
-    assert max((sum(floor.values()) for floor in draft.floors), default=0) <= draft.at_least
+    assert max((sum(floor.values()) for floor in draft.floors), default=0) <= draft.at_least()
     again = draft.estimate()
     assert (again.verdict, again.low_bytes, again.ranks) == (found.verdict, found.low_bytes, found.ranks)
     if least:

@@ -14,6 +14,7 @@ from memgui.planning.changes import Change, apply, change
 from memgui.planning.devices import of_a_sort
 from memgui.planning.solve import solve
 from memgui.planning.ways import Disturbance, Way, Ways, cost_of, hardware, rules, title_of, ways_to_fit
+from memgui.planning.ways.find import _cost
 from memgui.planning.ways.means import Means
 from memgui.planning.words import English
 from memgui.spec import Device, Scenario, get, replace
@@ -230,9 +231,31 @@ def test_more_devices_are_refused_as_asking_of_each_count_says(monkeypatch: pyte
             with monkeypatch.context() as patched:
                 patched.setattr(Means, "refusal", lambda *_: None)
                 patched.setattr(Means, "prohibition", lambda *_: None)
-                every = hardware._row(scenario, layout, means).changes
-            assert every[: len(row.changes)] == row.changes
-            assert all(means.refusal(scenario, one) for one in every[len(row.changes) :])
+                every = hardware._row(scenario, layout, means)
+            kept = len(row.counts)
+            assert every.counts[:kept] == row.counts
+            assert all(means.refusal(scenario, every.changes(at)) for at in range(kept, len(every.counts)))
+
+
+def test_a_step_in_backward_is_not_asked_of_every_number_of_devices() -> None:
+    """It cannot wait for gradients of so many ranks, however many: the reason is one, the number is not."""
+    refused = replace(EAGER, "training.optimizer_in_backward", True)
+    checks: list[int] = []
+    means = Means(Asker(lambda: checks.append(1), remember=True))
+    rows = [hardware._row(refused, layout, means) for layout in hardware._layouts(refused)]
+    assert not any(row.counts for row in rows if row.layout.path == "parallelism.data")
+    assert len(checks) < 40
+
+
+def test_results_are_said_to_stay_the_same_once() -> None:
+    """Of two changes that keep results the one that keeps them up to rounding decides."""
+    both = [
+        change(EAGER, "training.attention", "sdpa"),
+        change(EAGER, "training.activation_checkpointing", "full"),
+    ]
+    said = [one.text(English()) for one in _cost(both, estimate(EAGER)).sentences]
+    assert said[-1] == "Results stay the same up to rounding."
+    assert "Results stay the same." not in said
 
 
 @pytest.mark.parametrize(

@@ -165,9 +165,17 @@ def _once(ways: Iterable[Way]) -> Iterator[Way]:
 
 def _singles(rule: Rule, scenario: Scenario, base: Estimate, means: Means) -> Iterator[Way]:
     for proposal in rule(scenario, means):
-        way = _way(base, apply(scenario, proposal.changes), proposal, means.ask)
-        if way is not None:
-            yield way
+        changed = apply(scenario, proposal.changes)
+        if not means.ask.needs(changed, _of_no_help(base, changed)):
+            way = _way(base, changed, proposal, means.ask)
+            if way is not None:
+                yield way
+
+
+def _of_no_help(base: Estimate, changed: Scenario) -> int:
+    """Bytes with which ``changed``, where it does not fit, gains next to nothing (see :data:`WORTH`)."""
+    more = changed.device.memory_bytes - base.scenario.device.memory_bytes
+    return base.peak_bytes + more - base.peak_bytes // WORTH + 1
 
 
 def _few_of_each_field(ways: Iterable[Way]) -> tuple[Way, ...]:
@@ -361,10 +369,10 @@ def _cost(changes: Iterable[Change], after: Estimate) -> Cost:
     said: list[Said] = []
     for cost in costs:
         said += [sentence for sentence in cost.sentences if sentence not in said]
-    same = [sentence for sentence in said if sentence in (SAME, ROUNDING)]
-    said = [sentence for sentence in said if sentence not in same]
-    if len(costs) == 1 or worst <= Disturbance.HARDWARE:
-        said += same  # what is lost comes before what is not
+    same = next((sentence for sentence in (ROUNDING, SAME) if sentence in said), None)  # the weaker holds
+    said = [sentence for sentence in said if sentence not in (SAME, ROUNDING)]
+    if same is not None and (len(costs) == 1 or worst <= Disturbance.HARDWARE):
+        said.append(same)  # what is lost comes before what is not
     return Cost(worst, tuple(said), sum(cost.weight for cost in costs))
 
 

@@ -13,7 +13,7 @@ from memgui.planning.devices import MACHINE, moved, smallest_device
 from memgui.planning.layout import COUNT, DEGREES, taking
 from memgui.planning.ways.means import Means, Proposal
 from memgui.planning.words import Said
-from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
+from memgui.spec import QT_TRANSLATE_NOOP, Issue, Scenario, get
 from memgui.spec.fields import BY_PATH
 
 TENSOR, STAGES, REPLICAS = "parallelism.tensor", "parallelism.pipeline", "parallelism.data"
@@ -87,13 +87,28 @@ class Layout(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A layout with more and more devices: the changes of each count."""
+    """A layout of ``scenario`` with more and more devices, of which ``others`` are there for each degree."""
 
+    scenario: Scenario
     layout: Layout
     counts: tuple[int, ...]
-    changes: tuple[tuple[Change, ...], ...]
+    others: int
     start: int
     """before this one none has room for what lies still"""
+
+    def changes(self, at: int) -> tuple[Change, ...]:
+        """What is changed for the count that stands there."""
+        count, layout = self.counts[at], self.layout
+        made = (
+            change(self.scenario, COUNT, count),
+            change(self.scenario, layout.path, count // self.others),
+            *layout.beside,
+        )
+        return tuple([one for one in made if one.new != one.old])
+
+    def cut(self, end: int) -> Row:
+        """The counts before ``end``."""
+        return self._replace(counts=self.counts[:end])
 
 
 def more_devices(scenario: Scenario, means: Means) -> Iterator[Proposal]:
@@ -167,7 +182,7 @@ def _row(scenario: Scenario, layout: Layout, means: Means, least: int = 0, most:
     Devices that stand there and share nothing yet come first: they are taken before others are asked for.
     """
     most = means.most if most is None else min(most, means.most)
-    there, used = scenario.device.count, scenario.parallelism.devices
+    there, used, degree = scenario.device.count, scenario.parallelism.devices, get(scenario, layout.path)
     others = math.prod(
         next((one.new for one in layout.beside if one.path == path), get(scenario, path))
         for path in DEGREES
@@ -181,23 +196,23 @@ def _row(scenario: Scenario, layout: Layout, means: Means, least: int = 0, most:
         for count in tried
         if max(there, used + 1, least) <= count <= min(most, end)
         and count % others == 0
-        and get(scenario, layout.path) < count // others <= (layout.within or count)
+        and degree < count // others <= (layout.within or count)
     ]
-    changes = [_changes(scenario, layout, count, count // others) for count in counts]
+    row = Row(scenario, layout, tuple(counts), others, bisect_left(counts, held))
     stages = layout.path == STAGES  # many take long to look at
     refusal = means.prohibition if stages else means.refusal
-    found = refusal(scenario, changes[-1]) if changes else None
-    if found is not None and found == refusal(scenario, changes[0]):
-        changes.clear()  # what forbids the most and the fewest for one reason forbids all between
-    while changes and found is not None:
-        changes.pop()
-        found = refusal(scenario, changes[-1]) if changes else None
-    return Row(layout, tuple(counts[: len(changes)]), tuple(changes), bisect_left(counts, held))
+    found = refusal(scenario, row.changes(-1)) if counts else None
+    if found is not None and _same_reason(found, refusal(scenario, row.changes(0))):
+        return row.cut(0)  # what forbids the most and the fewest for one reason forbids all between
+    while found is not None:
+        row = row.cut(-1)
+        found = refusal(scenario, row.changes(-1)) if row.counts else None
+    return row
 
 
-def _changes(scenario: Scenario, layout: Layout, count: int, degree: int) -> tuple[Change, ...]:
-    made = (change(scenario, COUNT, count), change(scenario, layout.path, degree), *layout.beside)
-    return tuple([one for one in made if one.new != one.old])
+def _same_reason(one: Issue, other: Issue | None) -> bool:
+    """Whether two issues say the same of the same fields, be it with other numbers."""
+    return other is not None and (one.code, one.paths) == (other.code, other.paths)
 
 
 def _least_count(scenario: Scenario, means: Means) -> int:
@@ -215,17 +230,17 @@ def _fewest(scenario: Scenario, row: Row, means: Means) -> int | None:
     More devices that share need no more each: what the most are not enough for is not asked of fewer.
     The more stages, the longer each takes to look at: of them the fewest are asked about first.
     """
-    last = len(row.changes) - 1
+    last = len(row.counts) - 1
     low, high, step = row.start, last, 1
     if row.layout.path == STAGES:
         high = low
-        while high <= last and not means.is_enough(scenario, row.changes[high]):
+        while high <= last and not means.is_enough(scenario, row.changes(high)):
             low, high, step = high + 1, last if high < last < high + step else high + step, step * 2
-    elif low <= last and not means.is_enough(scenario, row.changes[last]):
+    elif low <= last and not means.is_enough(scenario, row.changes(last)):
         return None
     while low < high <= last:
         middle = (low + high) // 2
-        if means.is_enough(scenario, row.changes[middle]):
+        if means.is_enough(scenario, row.changes(middle)):
             high = middle
         else:
             low = middle + 1
@@ -233,7 +248,7 @@ def _fewest(scenario: Scenario, row: Row, means: Means) -> int | None:
 
 
 def _proposal(row: Row, at: int, **counts: int) -> Proposal:
-    changes = row.changes[at]
+    changes = row.changes(at)
     degree = next((one.new for one in changes if one.path == row.layout.path), 1)
     counts |= {"count": row.counts[at], "degree": degree}
     return Proposal(changes, Said(row.layout.template, counts=counts, context="ways"))
