@@ -7,13 +7,14 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from PySide6.QtCore import QAbstractItemModel, QAbstractListModel, QModelIndex, Qt, QTranslator
-from PySide6.QtGui import QAccessible, QAccessibleInterface, QAction, QPainter
+from PySide6.QtGui import QAccessible, QAccessibleInterface, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QWidget
 
 from memgui.gui.metrics import Metrics
@@ -106,9 +107,6 @@ class Seen:
             self.hear(QAccessible.queryAccessibleInterface(window))
             for widget in (window, *window.findChildren(QWidget)):
                 self._widget(widget)
-            for action in window.findChildren(QAction):
-                for name in ("text", "toolTip", "statusTip"):
-                    self.add(getattr(action, name)(), f"{name} of action")
 
     def hear(self, thing: QAccessibleInterface | None, depth: int = 0) -> None:
         """What a screen reader says of a thing and all in it."""
@@ -129,6 +127,9 @@ class Seen:
                 text = told() if callable(told) else ""
                 self.add(text if isinstance(text, str) else "", f"{name} of {type(widget).__name__}")
             self.add(widget.accessibleDescription(), f"description of {type(widget).__name__}")
+            for action in widget.actions():
+                for name in ("text", "toolTip", "statusTip"):
+                    self.add(getattr(action, name)(), f"{name} of action")
         if isinstance(widget, QAbstractItemView) and widget.model() is not None:
             self._model(widget.model(), QModelIndex(), f"row of {type(widget).__name__}")
 
@@ -145,25 +146,38 @@ class Seen:
 
     def foreign(self, names: Iterable[str]) -> Iterator[str]:
         """What is not in the language and no name: a line for each text."""
-        known = {word.lower() for name in names for word in _words(name)}
+        known = set(names)
         for text, where in sorted(self.where.items()):
-            left = [word for word in _words(text) if word.lower() not in known]
+            left = list(foreign(text, known))
             if left:
                 yield f"{', '.join(left)}: {text[:200]!r} ({where})"
 
 
-UNITS = ("GiB", "MiB", "KiB", "Ctrl", "Shift", "Alt", "Del", "Ins", "Home", "End", "Esc", "bit", "bpw")
-PRODUCTS = (
+NAMES = (
+    *("GiB", "MiB", "KiB", "Ctrl", "Shift", "Alt", "Del", "Esc", "bit", "bpw", "memgui"),
+    *("true", "false", "null", "NaN", "Infinity", "architectures", "format", "verbatim"),
     *("NVIDIA", "GeForce", "Tesla", "Quadro", "PyTorch", "Transformers", "torchtune", "vLLM", "SGLang"),
     *("Ollama", "torchao", "quanto", "HQQ", "GPTQ", "AWQ", "AQLM", "KIVI", "MLX", "TurboQuant", "LLM.int8"),
     *("QuantizedCache", "FlashAttention", "FlexAttention", "gpt-fast", "compressed-tensors", "GPT-QModel"),
-    *("bitsandbytes", "GGUF", "Hugging", "Face"),
+    *("bitsandbytes", "GGUF", "Megatron-LM", "github", "Liger", "core", "DDP"),
+    *("Scroll", "Left", "Right"),  # of Qt's own tab bar, which has translations of its own
 )
-"""Names that are called so in every language."""
+"""Units, keys and values of JSON, and products: called so in every language."""
+
+
+def foreign(text: str, names: Iterable[str] = ()) -> Iterator[str]:
+    """Words of ``text`` in Latin letters that are no names; nor are units, and what has digits in it."""
+    known = _lowered(frozenset((*NAMES, *names)))
+    yield from (word for word in _words(text) if word.lower() not in known)
+
+
+@lru_cache
+def _lowered(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(word.lower() for name in names for word in _words(name))
 
 
 def _words(text: str) -> list[str]:
-    """Words in Latin letters that are no units, formulas, or names with digits and underscores in them."""
     text = re.sub(r"<[^<>]*>|&[a-z]+;|https?://\S+", " ", text)
     found = re.findall(r"[^\s,;:()/\[\]{}|“”\"'=+×·−–⟦⟧…]+", text)
-    return [word for word in found if re.fullmatch(r"&?[A-Za-z][A-Za-z&\-]{2,}[.!?]?", word)]
+    found = [word.strip(".!?*&") for word in found]
+    return [word for word in found if re.fullmatch(r"[A-Za-z][A-Za-z\-]{2,}", word)]

@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
-from pathlib import Path
-from xml.etree import ElementTree
+from collections.abc import Iterator
 
 import pytest
 
 from memgui.spec.fields import FIELDS
+from tests.linguist import SOURCES, foreign, lupdate
 
-ROOT = Path(__file__).parent.parent
-SOURCES = sorted((ROOT / "memgui").rglob("*.py"))
 MARKS = ("QT_TRANSLATE_NOOP", "translate")
+SAYING = ("Message", "FileFault", "assume", "refuse", "Said", "sentence")
+"""What makes a text of a template and values: a value that is a text of ours is translated by itself."""
+NO_WORDS = ("where", "mixed", "kind", "needed")
+"""Values put together here that are names: a place in a file, a setting, a file's ending, a version."""
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """``{context: texts}`` as lupdate writes them."""
-    file = tmp_path_factory.mktemp("lupdate") / "memgui.ts"
-    tool = Path(sys.executable).with_name("pyside6-lupdate")
-    if not tool.exists():
-        pytest.skip("pyside6-lupdate is not beside this Python")
-    run = subprocess.run(
-        [str(tool), *map(str, SOURCES), "-ts", str(file)], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    assert "warning" not in run.stderr.lower(), run.stderr
-    contexts = ElementTree.parse(file).getroot().iter("context")
-    return {
-        context.findtext("name", ""): {message.findtext("source", "") for message in context.iter("message")}
-        for context in contexts
-    }
+    return lupdate(tmp_path_factory.mktemp("lupdate"))
 
 
 def test_fields_are_found_whole(found: dict[str, set[str]]) -> None:
@@ -41,6 +27,11 @@ def test_fields_are_found_whole(found: dict[str, set[str]]) -> None:
     for field in FIELDS:
         assert field.label in found["fields"], field.path
         assert field.help in found["fields"], field.path
+        for text in (field.unit, field.empty_label, field.why_not):
+            assert not text or text in found["fields"] or not any(foreign(text)), (field.path, text)
+        for choice in field.choices:
+            for text in (choice.label, choice.note, choice.help):
+                assert text in found["fields"] or not any(foreign(text, {choice.value})), (field.path, text)
 
 
 def test_a_context_is_a_class_or_a_name_given_by_hand(found: dict[str, set[str]]) -> None:
@@ -56,6 +47,30 @@ def test_a_context_is_a_class_or_a_name_given_by_hand(found: dict[str, set[str]]
                     given.add(context.value)
     assert set(found) <= classes | given, sorted(set(found) - classes - given)
     assert given <= set(found), sorted(given - set(found))
+
+
+def test_no_english_is_put_into_a_sentence() -> None:
+    """A text of ours in a text of ours is a message of its own: else it stays English in a translation."""
+    glued = []
+    for source in SOURCES:
+        for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and _called(node) in SAYING:
+                glued += [f"{source.name}:{node.lineno} {name}" for name in _texts_put_in(node)]
+    assert glued == []
+
+
+def _texts_put_in(call: ast.Call) -> Iterator[str]:
+    values = [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg != "context"]
+    for given in (*call.args, *(value for _, value in values)):
+        if isinstance(given, ast.Dict):
+            keys = [key.value if isinstance(key, ast.Constant) else None for key in given.keys]
+            values += zip(map(str, keys), given.values, strict=True)
+    for name, value in values:
+        text = isinstance(value, ast.JoinedStr) or (
+            isinstance(value, ast.Constant) and isinstance(value.value, str)
+        )
+        if text and name not in NO_WORDS:
+            yield f"{name}={ast.unparse(value)}"
 
 
 def _called(call: ast.Call) -> str:

@@ -10,6 +10,7 @@ from memgui.catalog import Catalog, DeviceEntry
 from memgui.document.nearby import Nearby
 from memgui.gui.numbers import Numbers
 from memgui.gui.search_item import Item
+from memgui.gui.texts import message_text
 from memgui.presets.hardware import Gpu
 from memgui.spec import Device
 
@@ -55,6 +56,8 @@ def _own(gpus: list[Gpu], numbers: Numbers) -> Item:
 
 
 def _item(entry: DeviceEntry, numbers: Numbers) -> Item:
+    from memgui.catalog.words import how_known  # when devices are searched, not at each start
+
     facts = [
         entry.name,
         "",
@@ -66,5 +69,5 @@ def _item(entry: DeviceEntry, numbers: Numbers) -> Item:
                 low=numbers.tip(entry.low_bytes), high=numbers.tip(entry.high_bytes)
             )
         )
-    facts += [entry.how, "", entry.note]
+    facts += [message_text(how_known(entry.how)), "", translate("catalog", entry.note) if entry.note else ""]
     return Item(entry.name, numbers.tip(entry.memory_bytes), "\n".join(facts).strip(), entry.device())

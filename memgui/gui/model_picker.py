@@ -75,7 +75,8 @@ class ModelPicker:
         if model.max_position_embeddings:
             longest = numbers.grouped(model.max_position_embeddings)
             facts.append(translate("ModelPicker", "up to {tokens} tokens").format(tokens=longest))
-        facts += ["", translate("ModelPicker", "Source: {source}").format(source=entry.source)]
+        source = translate("catalog", entry.source)
+        facts += ["", translate("ModelPicker", "Source: {source}").format(source=source)]
         group = translate("ModelPicker", "Built-in models")
         return Item(entry.title, numbers.parameters(entry.parameters), "\n".join(facts), entry, group)
 

@@ -16,7 +16,7 @@ from memgui.files.bounded import printable
 from memgui.files.strict_json import JsonObject, shown
 from memgui.importers.class_defaults import ClassDefaults, class_defaults, source
 from memgui.spec.fields import BY_PATH
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Value
 
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "hidden_size": ("n_embd", "d_model", "model_dim"),
@@ -61,7 +61,7 @@ class Report:
     understood: list[str] = field(default_factory=list)
     assumed: list[Message] = field(default_factory=list)
 
-    def assume(self, template: str, **args: str | int | float) -> None:
+    def assume(self, template: str, **args: Value) -> None:
         """Book an assumption, once; texts of the file are escaped and cut."""
         shown_args = {name: printable(arg) if isinstance(arg, str) else arg for name, arg in args.items()}
         message = Message(template, shown_args)
@@ -252,7 +252,7 @@ class Config:
         """Raise a fault about ``key``."""
         self.stated.refuse(self._stated_name(key, ()) or key, template, **args)
 
-    def assume(self, template: str, **args: str | int | float) -> None:
+    def assume(self, template: str, **args: Value) -> None:
         """Book an assumption that the family's description makes."""
         self.report.assume(template, **args)
 

@@ -9,7 +9,7 @@ translated too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Union
 
 import msgspec
@@ -88,6 +88,16 @@ def _said(value: Value, translate: Callable[[str], str]) -> str:
 
 
 _WRONG_ALLOWED: Final = QT_TRANSLATE_NOOP("messages", "{wrong} {allowed}")
+
+
+def listed(values: Iterable[Value]) -> Value:
+    """Values one after another, parted as the language parts them."""
+    first, *rest = values
+    if not rest:
+        return first
+    return Message(
+        QT_TRANSLATE_NOOP("messages", "{first}, {further}"), {"first": first, "further": listed(rest)}
+    )
 
 
 class Issue(msgspec.Struct, frozen=True):

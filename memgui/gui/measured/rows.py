@@ -14,8 +14,18 @@ from memgui.gui.icons import paint_icon
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import hatch_brush
+from memgui.gui.texts import message_text
 from memgui.gui.theme import Look, Role
-from memgui.planning.measured import COUNTERS, PARTS, Beside, Count, Measurement, beside, counts_beside
+from memgui.planning.measured import (
+    COUNTERS,
+    PARTS,
+    Beside,
+    Count,
+    Measurement,
+    beside,
+    counts_beside,
+    named_part,
+)
 
 translate = QCoreApplication.translate
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -49,10 +59,11 @@ class MeasuredRows(QWidget):
         if figure.components:
             names = [component_name(key) for key in figure.components]
             shown = ", ".join(names)
-            if not figure.part or figure.part.casefold() == shown.casefold():
+            part = message_text(named_part(figure.part)) if figure.part else shown
+            if part.casefold() == shown.casefold():
                 return shown
             # Of several the log's own word is the shorter one, and what is cut where there is no room.
-            return f"{shown} ({figure.part})" if len(names) == 1 else f"{figure.part} ({shown})"
+            return f"{shown} ({part})" if len(names) == 1 else f"{part} ({shown})"
         return translate("measured", COUNTERS[figure.counter])
 
     def gap(self, row: Beside) -> str:

@@ -22,7 +22,7 @@ from memgui.importers.families.parts import (
     stated_layers,
 )
 from memgui.importers.families.registry import Fields, family
-from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.weights import Weights
 
 UNEQUAL = QT_TRANSLATE_NOOP(
@@ -39,7 +39,8 @@ ACROSS = QT_TRANSLATE_NOOP(
 
 
 def _unequal(c: Config, what: str) -> None:
-    c.assume(UNEQUAL, model_type=c.model_type, what=what)
+    """Book what is not the same in all layers; ``what`` is marked for translation."""
+    c.assume(UNEQUAL, model_type=c.model_type, what=Message(what))
 
 
 def _beside(*found: Weights) -> Fields:
@@ -156,7 +157,7 @@ def nemotron_nas(c: Config) -> Fields:
     widest = max(widths)
     narrow = [width for width in widths if 0 < width < widest]
     if narrow:
-        _unequal(c, "attention left out, feed-forward width")
+        _unequal(c, QT_TRANSLATE_NOOP("messages", "attention left out, feed-forward width"))
     return {
         **llama(c.with_default("intermediate_size", widest)),  # null in the file: each block has its own
         "intermediate_size": widest,
@@ -202,7 +203,7 @@ def minimax_m3(c: Config) -> Fields:
             Weights("attention.indexer", chosen, ((heads + 1) * width, hidden)),
             Weights("qk_norm.indexer", 2 * chosen, (width,)),
         ]
-        _unequal(c, "an indexer chooses what most of them attend to")
+        _unequal(c, QT_TRANSLATE_NOOP("messages", "an indexer chooses what most of them attend to"))
     return {
         **fields,
         **shared_experts(
@@ -254,7 +255,7 @@ def mimo_v2(c: Config) -> Fields:
     )
     if sinks and any(windows):
         found.append(Weights("attention.sinks", sum(windows), (heads,)))
-    _unequal(c, "layers with a window have more heads for keys")
+    _unequal(c, QT_TRANSLATE_NOOP("messages", "layers with a window have more heads for keys"))
     return {
         **fields,
         **experts(c),
@@ -305,7 +306,7 @@ def deepseek_v4(c: Config) -> Fields:
             more += 2 * wide * (ratio + 2 * hidden) + wide + many * (wide * rank + hidden)
         elif ratio:
             more += head * (ratio + 2 * hidden) + head
-    _unequal(c, "tokens compressed by different ratios")
+    _unequal(c, QT_TRANSLATE_NOOP("messages", "tokens compressed by different ratios"))
     return {
         **fields,
         **experts(c),

@@ -8,7 +8,7 @@ from typing import Final
 from memgui.files.strict_json import JsonObject
 from memgui.importers.config_reader import Config, Report
 from memgui.importers.families.registry import Fields
-from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.weights import Weights
 
 BLOCKS: Final = ("vision_config", "audio_config", "visual", "talker_config", "token2wav_config")
@@ -107,6 +107,14 @@ COUNTED: Final = QT_TRANSLATE_NOOP(
     "messages",
     "{part}: {count} weights beside the language model are counted; activations of what they read are not.",
 )
+PARTS: Final = {
+    "vision": QT_TRANSLATE_NOOP("messages", "vision"),
+    "audio": QT_TRANSLATE_NOOP("messages", "audio"),
+    "speech": QT_TRANSLATE_NOOP("messages", "speech"),
+    "projection": QT_TRANSLATE_NOOP("messages", "projection"),
+    "contacts": QT_TRANSLATE_NOOP("messages", "contacts"),
+}
+"""What the parts of :data:`~memgui.spec.weights.TOWERS` are called in a sentence."""
 NOT_COUNTED: Final = QT_TRANSLATE_NOOP(
     "messages", "{where} describes something beside the language model; its weights are not counted."
 )
@@ -129,5 +137,5 @@ def read_towers(file: JsonObject, fields: Fields, report: Report) -> tuple[str, 
     for one in found:
         elements[one.part] = elements.get(one.part, 0) + one.elements
     for part, count in elements.items():
-        report.assume(COUNTED, part=part, count=count)
+        report.assume(COUNTED, part=Message(PARTS[part]), count=count)
     return tuple(map(str, found))

@@ -19,6 +19,7 @@ from memgui.planning.measured.records import (
     Figure,
     Measurement,
     from_plain,
+    named_part,
     subject,
     to_plain,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "counts_beside",
     "explain",
     "from_plain",
+    "named_part",
     "parse",
     "subject",
     "to_plain",

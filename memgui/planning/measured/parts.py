@@ -10,14 +10,15 @@ from memgui.planning.ask import Asker
 from memgui.planning.changes import apply, change
 from memgui.planning.ladder import length_path
 from memgui.planning.measured.beside import Beside, beside
-from memgui.planning.measured.records import Measurement
+from memgui.planning.measured.records import Measurement, named_part
 from memgui.planning.measured.saying import Explanation, change_words, near, sentence
 from memgui.planning.measured.setups import Changes, other_shares
 from memgui.planning.solve import solve
 from memgui.planning.ways.means import Means
 from memgui.planning.ways.rules import choices
-from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
+from memgui.spec import QT_TRANSLATE_NOOP, Message, Scenario, get
 from memgui.spec.fields import BY_PATH
+from memgui.spec.messages import listed
 
 MOST_OF_A_PART = 2
 """More set-ups than this are not named for one part."""
@@ -47,14 +48,15 @@ def part_reasons(measurement: Measurement, estimate: Estimate, ask: Asker) -> It
                 if _explains(now[row.figure.part], row)
             ]
     found.sort(key=lambda one: one[0])
-    unexplained: list[str] = []
+    unexplained: list[Message] = []
     for row in off:
         of_it = [one for one in found if one[1] is row][:MOST_OF_A_PART]
         yield from (_perhaps(estimate.scenario, changes, at, remains) for remains, _, at, changes in of_it)
         if not of_it and row.figure.extra == POOL:
             yield Explanation(_POOL_IS_THE_REST)
         elif not of_it and abs(row.gap) * 50 > estimate.peak_bytes:
-            unexplained.append(f"“{row.figure.part}”")
+            quoted = QT_TRANSLATE_NOOP("messages", "“{part}”")
+            unexplained.append(Message(quoted, {"part": named_part(row.figure.part)}))
     if unexplained:
         yield Explanation(
             sentence(
@@ -63,7 +65,7 @@ def part_reasons(measurement: Measurement, estimate: Estimate, ask: Asker) -> It
                     "Nothing that was tried accounts for {parts}. Worth a look: the model and its format, "
                     "how many GPUs share it, and what the program loads beside it.",
                 ),
-                {"parts": ", ".join(unexplained)},
+                messages={"parts": Message("{parts}", {"parts": listed(unexplained)})},
             )
         )
 
@@ -85,14 +87,14 @@ _POOL_IS_THE_REST = sentence(
 
 def _perhaps(scenario: Scenario, changes: Changes, row: Beside, remains: int) -> Explanation:
     one = changes[0]
-    part: dict[str, str | tuple[str, str]] = {"part": row.figure.part}
+    part = {"part": named_part(row.figure.part)}
     if one.path == length_path(scenario):
         said = sentence(
             QT_TRANSLATE_NOOP(
                 "measured",
                 "Perhaps its context had {tokens_count} tokens: then “{part}” should take {expected}.",
             ),
-            part,
+            messages=part,
             expected=row.expected,
             tokens_count=int(one.new) + scenario.inference.generated_tokens,
         )
@@ -102,7 +104,8 @@ def _perhaps(scenario: Scenario, changes: Changes, row: Beside, remains: int) ->
                 "measured",
                 "Perhaps the run had “{field}: {value}”: then “{part}” should take {expected}.",
             ),
-            part | change_words(one),
+            change_words(one),
+            part,
             expected=row.expected,
         )
     return Explanation(said, remains, changes)

@@ -49,6 +49,32 @@ PARTS: Mapping[str, str] = {
 }
 """Label of a figure that its counter or its components would name in too few words, or too many."""
 
+LOG_PARTS = (
+    QT_TRANSLATE_NOOP("messages", "weights"),
+    QT_TRANSLATE_NOOP("messages", "activations"),
+    QT_TRANSLATE_NOOP("messages", "outside PyTorch"),
+    QT_TRANSLATE_NOOP("messages", "CUDA graphs"),
+    QT_TRANSLATE_NOOP("messages", "device"),
+    QT_TRANSLATE_NOOP("messages", "KV cache pool"),
+    QT_TRANSLATE_NOOP("messages", "KV cache of one request"),
+    QT_TRANSLATE_NOOP("messages", "model"),
+    QT_TRANSLATE_NOOP("messages", "KV cache"),
+    QT_TRANSLATE_NOOP("messages", "recurrent state"),
+    QT_TRANSLATE_NOOP("messages", "compute buffer"),
+    QT_TRANSLATE_NOOP("messages", "output buffer"),
+    QT_TRANSLATE_NOOP("messages", "context"),
+    QT_TRANSLATE_NOOP("messages", "unaccounted"),
+)
+"""What logs call their figures; such a part is shown in the person's language (:func:`named_part`)."""
+
+
+def named_part(part: str) -> Message:
+    """What a log calls a figure, or several that were added: the words known here can be translated."""
+    first, plus, rest = part.partition(" + ")
+    word = Message(first) if first in LOG_PARTS else Message("{part}", {"part": first})
+    return Message("{first} + {further}", {"first": word, "further": named_part(rest)}) if plus else word
+
+
 ENTERED = (Counter.ALLOCATED, Counter.RESERVED, Counter.PROCESS)
 """The counters that a person chooses from when typing a figure."""
 

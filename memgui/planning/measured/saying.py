@@ -8,7 +8,7 @@ from fractions import Fraction
 from memgui.planning.changes import Change
 from memgui.planning.measured.beside import Beside
 from memgui.planning.words import Said
-from memgui.spec import QT_TRANSLATE_NOOP
+from memgui.spec import QT_TRANSLATE_NOOP, Message
 from memgui.spec.fields import BY_PATH
 
 NEAR = Fraction(1, 100)
@@ -27,11 +27,16 @@ class Explanation:
     changes: tuple[Change, ...] = ()
 
 
-def sentence(template: str, words: dict[str, str | tuple[str, str]] | None = None, **numbers: int) -> Said:
+def sentence(
+    template: str,
+    words: dict[str, str | tuple[str, str]] | None = None,
+    messages: dict[str, Message] | None = None,
+    **numbers: int,
+) -> Said:
     """``numbers`` that end in ``_count`` are counts, all others sizes."""
     counts = {name: number for name, number in numbers.items() if name.endswith("_count")}
     sizes = {name: number for name, number in numbers.items() if name not in counts}
-    return Said(template, sizes=sizes, counts=counts, words=words or {}, context="measured")
+    return Said(template, sizes, counts, words or {}, messages or {}, "measured")
 
 
 def near(size: int, row: Beside) -> bool:

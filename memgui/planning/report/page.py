@@ -12,7 +12,7 @@ from itertools import chain
 from memgui.estimator.result import Estimate, Node, Symbol
 from memgui.planning.formula import tokens_of
 from memgui.planning.measured.beside import beside
-from memgui.planning.measured.records import COUNTERS, Measurement
+from memgui.planning.measured.records import COUNTERS, Measurement, named_part
 from memgui.planning.report.verdict import device_text, verdict_line
 from memgui.planning.steps import steps
 from memgui.planning.values import value_text
@@ -316,7 +316,7 @@ def _measured(measurement: Measurement, estimate: Estimate, words: Words) -> Ite
         label = words.translate("measured", COUNTERS[figure.counter])
         gap = f"{'+' if row.gap > 0 else '−' if row.gap < 0 else ''}{words.size(abs(row.gap))}"
         yield MeasuredLine(
-            f"{label}: {figure.part}" if figure.part else label,
+            f"{label}: {words.message(named_part(figure.part))}" if figure.part else label,
             figure.bytes,
             row.expected,
             words.size(figure.bytes),
