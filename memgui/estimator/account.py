@@ -27,6 +27,7 @@ from memgui.estimator.shards import (
     sized,
     weight_shards,
     whole_gradients,
+    whole_on_each,
 )
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Tensor
@@ -115,7 +116,8 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     if keeping is not None and layout.shares_weights:
         kept = weight_shards(kept, layout, keeping)
         if layout.weights_on_host:
-            host, kept = _bytes(kept), ()
+            shards, kept = kept, whole_on_each(kept, layout)
+            host = _bytes(shards) - _bytes(kept)
     lengthy = tuple([one for one, _ in buffers if one.monomial])
     fixed = [pair for pair in buffers if not pair[0].monomial]
     tensors = sum([count for _, count in grown])

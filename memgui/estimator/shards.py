@@ -122,6 +122,23 @@ def weight_shards(kept: Iterable[tuple[Parameter | State, int]], layout: Layout,
     return tuple(found)
 
 
+def whole_on_each(shards: Iterable[tuple[Parameter | State, int]], layout: Layout) -> Listed:
+    """Of the weights of a rank what is no shard, and so stays where it is when shards wait on the CPU.
+
+    (FSDP2's ``CPUOffloadPolicy`` and DeepSpeed's ``offload_param`` move parameters that they cut.)
+    """
+    return tuple(
+        [
+            (one, count)
+            for one, count in shards
+            if isinstance(one, State) and one.name not in _SHARDS and not is_shared(one, layout)
+        ]
+    )
+
+
+_SHARDS: Final = ("weight shard",)
+
+
 def gradient_shards(trained: Iterable[tuple[Parameter, int]], layout: Layout, keeping: Keeping) -> Listed:
     """Shards of gradients: FSDP's are of the format of its weights' shards."""
     width = keeping.gradient_width or (keeping.master if layout.fsdp else 0)

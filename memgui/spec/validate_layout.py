@@ -208,6 +208,24 @@ def _shares(scenario: Scenario) -> Iterator[Issue]:
             Message(text, {"library": _library(name)}),
             allowed("training.precision", "bf16_master", "fp16_master", "fp32"),
         )
+    if (
+        training.base_format == "int8"
+        and training.method in ("lora", "ia3", "prompt", "prefix")
+        and name == "pytorch"
+        and split.sharding in ("zero2", "zero3")
+    ):
+        text = QT_TRANSLATE_NOOP(
+            "messages",
+            "FSDP shares out numbers of floating formats: weights that LLM.int8 packed are none, and "
+            "preparing the model ends in an error.",
+        )
+        yield Issue(
+            "error",
+            "int8_not_shared",
+            ("training.base_format", "parallelism.sharding"),
+            Message(text),
+            _allowed(("nf4", "nf4_dq", "fp4", "fp4_dq", "bf16", "fp16")),
+        )
     if training.optimizer in IN_BACKWARD or training.optimizer_in_backward:
         path = "optimizer" if training.optimizer in IN_BACKWARD else "optimizer_in_backward"
         text = QT_TRANSLATE_NOOP(

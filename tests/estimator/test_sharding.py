@@ -370,7 +370,7 @@ def _unshared(base: str, library: str = "pytorch", code: str = "transformers") -
         ("nf4", "pytorch", "transformers", LINEAR // 64 * 4 + 224 * 16 * 4),  # absmax and code book
         ("nf4", "deepspeed", "transformers", LINEAR // 64 * 4 + 224 * 16 * 4),
         ("nf4_dq", "pytorch", "torchtune", 0),  # torchao cuts scales along with the weight
-        ("int8", "pytorch", "transformers", 32 * (5 * 4096 + 2 * 11008) * 4),  # a scale for each row
+        ("int8", "deepspeed", "transformers", 32 * (5 * 4096 + 2 * 11008) * 4),  # a scale for each row
         ("hqq_4bit_g64", "pytorch", "transformers", LINEAR // 64 * 4),  # scale and zero
     ],
 )
@@ -378,6 +378,17 @@ def test_scales_of_packed_weights_lie_whole_on_each_rank(
     base: str, library: str, code: str, whole: int
 ) -> None:
     assert _unshared(base, library, code) - _unshared("bf16", library, code) == 2 * whole
+
+
+@pytest.mark.parametrize(
+    ("base", "stays"),
+    [("nf4", LINEAR // 64 * 4 + 224 * 16 * 4), ("bf16", 0), ("gptq_int4_g128", LINEAR // 2)],
+)
+def test_what_is_no_shard_stays_when_shards_wait_on_the_cpu(base: str, stays: int) -> None:
+    scenario = training(LLAMA_2_7B, method="lora", base_format=base, kbit_preparation=False)
+    found = estimate(spread(scenario, data=2, sharding="zero3", offload_parameters=True))
+    weights = found.component("weights").bytes
+    assert stays <= weights <= 1.05 * stays + 1024  # GPTQ's scales and zeros are beside its weights
 
 
 @pytest.mark.parametrize("base", ["gptq_int4_g128", "awq_int4_g128"])

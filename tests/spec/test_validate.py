@@ -92,6 +92,9 @@ def test_libraries_rule_out_what_they_do_not_do() -> None:
     assert codes(spread(master, data=2, sharding="zero2", library="megatron")) == {
         "sharding_of_another_library": "error"
     }
+    packed = replace(replace(mixed, "training.method", "lora"), "training.base_format", "int8")
+    assert codes(spread(packed, data=2, sharding="zero3")) == {"int8_not_shared": "error"}
+    assert codes(spread(packed, data=2)) == {}
     inside = replace(master, "training.optimizer_in_backward", True)
     assert codes(spread(inside, data=2)) == {"no_gradients_to_reduce": "error"}
 
