@@ -40,6 +40,8 @@ class Between:
         self.refers = refers
         self.ran = refers and ran
         self.offloads = program.options.checkpoint_offload
+        self.lets_go = self.offloads and program.options.implementation != "unsloth"
+        """whether only what runs again has a layer's input that was fetched; Unsloth's code names it"""
         self._kept: dict[Kind, Stock] = {}
 
     def kept(self, kind: Kind) -> Stock:

@@ -162,12 +162,14 @@ class Inside(Between):
         blocks = kind.blocks
         first, last = blocks[0], blocks[-1]
         rel = Stock()
-        if kind.recomputed and self.offloads:  # its input is fetched
-            rel.add(first.input, first.sort_input)
+        fetched = first.input if kind.recomputed and self.offloads else NONE
+        rel.add(fetched, first.sort_input)
         rel.add(last.start, self.sort_back(last))
         if kind.recomputed:
             again, rel = self._again(kind, roles, rel)
             yield from again
+            if self.lets_go and not first.carried:  # only what runs again was given it
+                rel.add(fetched, first.sort_input, -1)
         for block in reversed(blocks):
             sort = self._sort_again(kind, block) if kind.recomputed else self.sort_back(block)
             if block is not last:
@@ -228,7 +230,8 @@ class Inside(Between):
     ) -> tuple[Block, Role, bool, bool, bool, Consumer | None]:
         if kind is None or not kind.recomputed:
             return block, role, self.adds, False, False, self.consumer
-        return block, role, self.adds, block is kind.blocks[0], True, self.consumer
+        kept = block is kind.blocks[0] and not self.lets_go
+        return block, role, self.adds, kept, True, self.consumer
 
     def made(self, block: Block, role: Role) -> Group:
         """The states that an optimizer which steps in the backward pass makes while a block runs back."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from math import prod
-from typing import TypeVar, overload
+from typing import Final, TypeVar, overload
 
 from memgui.estimator.keeping import Keeping
 from memgui.estimator.layout import Layout
@@ -84,7 +84,8 @@ class States:
             work: dict[Tensor, int] = {weight: step.bytes for weight, step in steps.items()}
             self.consumer = Consumer(work, operator.removeprefix("aten."), self.listed)
         else:
-            step = _step(here, keeping)
+            factored = keeping.settings.name == "adafactor"
+            step = _step(_as_defined(here, program.model.model_type) if factored else here, keeping)
             self.step = [(_state(weight, one), count) for weight, one, count in step.held]
             self.step += flattened(here, keeping)
             self.stepper = step.operator or (FLATTEN if self.step else "")
@@ -171,6 +172,32 @@ def _step(trained: Trained, keeping: Keeping) -> Step:
         return step
     copies = [(weight, Kept("gradient in fp32", keeping.master), count) for weight, count in trained]
     return Step((*copies, *step.held), step.operator)
+
+
+def _as_defined(trained: Trained, model_type: str) -> Trained:
+    """Weights with the widest behind the one that the model's code defines before it.
+
+    There a step holds most, and with it what the update before leaves.  In these models that is a matrix
+    of the attention: the norm or router that runs between them is defined later, and the norms of heads.
+    """
+    widest = _BEFORE.get(model_type)
+    found = {weight.of.name: (weight, count) for weight, count in trained}
+    if widest is None or not {*widest} <= found.keys() or "q_norm.weight" in found:
+        return trained
+    others = [(weight, count) for weight, count in trained if weight.of.name != widest[1]]
+    return (*others, *[found[name] for name in widest])
+
+
+_FUSED: Final = ("o_proj.weight", "gate_up_proj.weight")
+_EXPERTS: Final = ("o_proj.weight", "experts.gate_up_proj.weight")
+_BEFORE: Final = {
+    "llama4_text": ("o_proj.weight", "experts.gate_up_proj"),
+    "phi3": ("qkv_proj.weight", "gate_up_proj.weight"),
+    **dict.fromkeys(("glm", "glm4"), _FUSED),
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe", "glm_moe_dsa"), _EXPERTS),
+    **dict.fromkeys(("dots1", "solar_open", "longcat_flash", "mistral4"), _EXPERTS),
+}
+"""By type of model: the widest weight of a layer, and what is defined before it (Transformers 5.24)."""
 
 
 @lru_cache(maxsize=64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.reach import FULL, Reach
 from memgui.estimator.tape import ALIAS, AMBIENT, BY_HEAD, MADE, NEW, Dims, Tape, Tensor
+from memgui.estimator.tensor import promoted
 from memgui.spec.formats import CACHE_FORMATS
 
 INT64 = 8
@@ -40,15 +41,18 @@ def cached(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
 def prefixed(t: Tape, c: Context, x: Tensor) -> Tensor:
     """Prefix tuning: this layer's trained keys or values in front of those of the tokens, in a cache.
 
-    Autograd keeps nothing for it.  The gradient of what is in front is a view of that of all of them.
+    They are joined in the wider of both formats.  Autograd keeps nothing for it.  The gradient of what is
+    in front is a view of that of all of them.
     """
     assert c.prefix is not None
     before = t.view(c.prefix, x.name, ("b", "v", *x.dims[2:]))
     before.grad = True
     t.run("select", (c.prefix,), (before,), (), ((c.prefix, NEW),))
-    out = t.tensor(x.name, ("b", c.keys, *x.dims[2:]), x.width, True)
+    width = promoted(before.width, x.width)
+    out = t.tensor(x.name, ("b", c.keys, *x.dims[2:]), width, True)
     out.layout = BY_HEAD
-    t.record("cat", (before, x), out, (), tuple((one, ALIAS) for one in (before, x) if one.grad))
+    back = tuple((one, ALIAS if one.width == width else NEW) for one in (before, x) if one.grad)
+    t.record("cat", (before, x), out, (), back)
     t.cache(out)
     return out
 

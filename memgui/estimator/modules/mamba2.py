@@ -96,9 +96,7 @@ def _chunks(
     """Within each chunk every pair of tokens is scored, from chunk to chunk a state is handed on."""
     o = c.options
     one = o.one_chunk and o.one_sequence  # then heads lie as a batched product takes them
-    copied = not (
-        one or (o.one_chunk and o.whole_chunks)
-    )  # else tokens lie last, as the convolution left them
+    copied = not o.one_chunk  # else tokens lie last, as the convolution left them
     heads: Dims = (*c.rows, "mh")
     in_chunks: Dims = ("b", "cc", "Q", "mh")
     u32 = op.cast(t, t.view(u, "u", (*heads, "md")), FP32)
