@@ -75,6 +75,8 @@ def _scores(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
     """``q @ k.T``, scaled (and capped)."""
     m = c.model
     dims = ("b", "a", c.queries, c.keys)
+    if m.score_scaling == "upcast":
+        return _upcast(t, c, q, k)
     width = c.options.autocast or (FP32 if m.scores_in_fp32 else q.width)
     q, k = op.cast(t, q, width), op.cast(t, k, width)
     q, k = batched(t, c, q), batched(t, c, k)
@@ -88,6 +90,22 @@ def _scores(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
     elif m.score_scaling == "after":
         scores = op.scale(t, scores)
     return scores if m.attn_logit_softcapping is None else op.soft_cap(t, scores)
+
+
+def _upcast(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
+    """GPT-2's ``reorder_and_upcast_attn``: ``baddbmm`` of fp32 copies, autocast or not, upon an empty tensor.
+
+    The heads in order are named until attention returns.
+    """
+    dims = ("b", "a", c.queries, c.keys)
+    empty = t.tensor("scores", dims, FP32)
+    t.run("empty", (), (empty,), (), ())
+    ordered = batched(t, c, q), batched(t, c, k)
+    q, k = (op.cast(t, one, FP32) for one in ordered)
+    out = t.tensor("scores", dims, FP32, q.grad or k.grad)
+    t.record("baddbmm", (empty, q, k), out, *op.product(q, k))
+    c.named += ordered
+    return out
 
 
 def _with_slopes(t: Tape, c: Context, scores: Tensor, slopes: Tensor) -> Tensor:

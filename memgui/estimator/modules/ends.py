@@ -140,7 +140,7 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         t.part = "lm_head"
     tokens = c.queries if o.training or o.whole_logits or m.head == "sequence" else 1
     if m.causal_head_transform:
-        x = _transformed(t, c, x, tokens)
+        x = _transformed(t, c, x)
     if m.head == "sequence":
         y = last_token_classes(t, c, x)
         t.use(*before)
@@ -216,11 +216,9 @@ def last_token_classes(t: Tape, c: Context, x: Tensor) -> Tensor:
     return y
 
 
-def _transformed(t: Tape, c: Context, x: Tensor, tokens: int | str) -> Tensor:
+def _transformed(t: Tape, c: Context, x: Tensor) -> Tensor:
     """A linear layer, an activation and a norm before the table, of the tokens whose logits are wanted."""
-    o = c.options
-    w = t.parameter("head.dense.weight", ("h", "h"), o.width, o.base_trained)
-    y = op.linear(t, x, w, None, "transformed", ("b", tokens, "h"))
+    y = projection(t, c, x, "head.transform", "transformed", ("h",), ("h",))
     return norm(t, c, ACTIVATIONS[c.model.hidden_act](t, y), "head.norm", part="lm_head")
 
 

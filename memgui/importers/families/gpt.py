@@ -43,6 +43,7 @@ def gpt2(c: Config) -> Fields:
         "position_embedding": "learned",
         "fused_qkv": True,
         "softmax_in_fp32": False,
+        "score_scaling": "upcast" if c.flag("reorder_and_upcast_attn", default=False) else "after",
         "branch_held": "output",
     }
 

@@ -149,6 +149,7 @@ ATTENTION: tuple[Field, ...] = (
         Choice("after", QT_TRANSLATE_NOOP("fields", "a step of its own")),
         Choice("in_place", QT_TRANSLATE_NOOP("fields", "in place")),
         Choice("fused", QT_TRANSLATE_NOOP("fields", "with the product")),
+        Choice("upcast", QT_TRANSLATE_NOOP("fields", "with the product, in fp32 (GPT-2)")),
         Choice("none", QT_TRANSLATE_NOOP("fields", "not scaled")),
     ),
     choice(
