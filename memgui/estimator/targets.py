@@ -52,6 +52,24 @@ def offered(scenario: Scenario, usual: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*known, *there)))
 
 
+def unfound(scenario: Scenario, program: Program) -> tuple[str, ...]:
+    """Of the targets that are asked for those that no layer of ``program`` is called.
+
+    PEFT leaves them out without a word where any other is found.
+    """
+    asked, there = scenario.training.lora.target_modules, _adapted(program)
+    return tuple(
+        name for name in asked if name != EVERY and not there.intersection(_meant(scenario.model, (name,)))
+    )
+
+
+@lru_cache(maxsize=8)
+def _adapted(program: Program) -> frozenset[str]:
+    """The names of all that has an adapter, embeddings too."""
+    weights = (parameter.name for weights, _ in program.weights() for parameter in weights)
+    return frozenset((*(name.partition(".lora_")[0] for name in weights), *_found(program)))
+
+
 def _is_wrong(scenario: Scenario) -> bool:
     """Whether the model cannot be one."""
     errors = (one for one in validate(scenario) if one.severity == "error")

@@ -37,6 +37,10 @@ from memgui.spec.scenario import Scenario
 _NOTHING = Amount({}, 0)
 
 
+_WITH_PEFT = ("transformers", "transformers_2022", "fused", "unsloth")
+"""Implementations whose adapters are PEFT's, which takes names as the model has them."""
+
+
 class TrainingRun(Run):
     """A training scenario's program with its workload put in.
 
@@ -233,8 +237,24 @@ class TrainingRun(Run):
                 "they take {bytes} bytes more.",
             )
             said.append(Message(text, {"bytes": a.doubt_bytes}))
+        said += self._left_out()
         said += sharing_of(self.program.options.base, layout_of(self.scenario))
         return tuple(said)
+
+    def _left_out(self) -> Iterator[Message]:
+        """That adapters are asked for on layers that the model does not have."""
+        training = self.scenario.training
+        if training.method != "lora" or training.implementation not in _WITH_PEFT:
+            return
+        from memgui.estimator.targets import unfound  # what few ask for waits until they do
+
+        left_out = unfound(self.scenario, self.program)
+        if left_out:
+            text = QT_TRANSLATE_NOOP(
+                "messages",
+                "The model has no layers called {targets}: adapters go on the others alone.",
+            )
+            yield Message(text, {"targets": ", ".join(left_out)})
 
     def extra(self) -> dict[str, int]:
         return {"host_bytes": self.account.host_bytes} if self.account.host_bytes else {}

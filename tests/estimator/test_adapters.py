@@ -121,6 +121,27 @@ def test_a_refusal_names_the_layers_that_there_are(asked: tuple[str, ...], said:
 
 
 @pytest.mark.parametrize(
+    ("model_type", "asked", "left_out"),
+    [
+        ("llama", ("q_proj", "v_proj"), ""),
+        ("llama", ("all-linear",), ""),
+        ("llama", ("embed_tokens", "lm_head", "q_proj"), ""),
+        ("gpt2", ("q_proj", "c_fc"), ""),  # Llama's names stand for the same layers
+        ("llama", ("q_proj", "foo", "bar"), "foo, bar"),
+        ("llama", ("all-linear", "foo"), "foo"),
+        ("mamba", ("q_proj", "in_proj"), "q_proj"),
+    ],
+)
+def test_a_target_that_no_layer_is_called_is_named(
+    model_type: str, asked: tuple[str, ...], left_out: str
+) -> None:
+    said = [one.text for one in estimate(_adapted(model_type, *asked)).assumptions]
+    named = [text for text in said if "no layers called" in text]
+    text = f"The model has no layers called {left_out}: adapters go on the others alone."
+    assert named == ([text] if left_out else [])
+
+
+@pytest.mark.parametrize(
     ("model_type", "names"),
     [
         (
