@@ -224,7 +224,7 @@ def _shares(scenario: Scenario) -> Iterator[Issue]:
             "int8_not_shared",
             ("training.base_format", "parallelism.sharding"),
             Message(text),
-            _allowed(("nf4", "nf4_dq", "fp4", "fp4_dq", "bf16", "fp16")),
+            allowed("training.base_format", "nf4", "nf4_dq", "fp4", "fp4_dq", "bf16", "fp16"),
         )
     if training.optimizer in IN_BACKWARD or training.optimizer_in_backward:
         path = "optimizer" if training.optimizer in IN_BACKWARD else "optimizer_in_backward"
