@@ -155,7 +155,8 @@ class Block:
 
     def reading(self, role: Role = ALONE) -> Reading:
         """The tape read back; gradients of what the block handed out wait for it, or do not."""
-        waiting = tuple([tensor for tensor in self.tape.handed_out if tensor in role.waiting])
+        handed_out = self.tape.handed_out
+        waiting = tuple([tensor for tensor in handed_out if tensor in role.waiting]) if handed_out else ()
         found = self._readings.get(waiting)
         if found is None:
             found = self._readings[waiting] = read_back(self.tape, waiting)

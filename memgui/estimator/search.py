@@ -44,10 +44,11 @@ class Heights:
         """Where the peak inside may lie."""
         return inside.spots or self.walk.spots(inside)
 
-    def peak(self, inside: Layer | Outside) -> tuple[int, Spot]:
+    def peak(self, inside: Layer | Outside, floor: int = -1) -> tuple[int, Spot]:
         """The most that is alive inside beyond what was before, and the first spot where that is.
 
-        Events are looked at only where the bound says that the peak may lie among them.
+        Events are looked at only where the bound says that the peak may lie among them.  Where that is less
+        than ``floor``, so is what is returned, and it says no more.
         """
         found = self._peaks.get(inside)
         if found is None:
@@ -60,13 +61,15 @@ class Heights:
             ]
             most, at = -1, 0
             for bound, negative in sorted(bounded, reverse=True):
-                if bound < most:
+                if bound < most or bound < floor:
                     break
                 events, stop, _ = spots[-negative].place()
                 amount = there[-negative] + numbers.peak(events, stop)
                 if amount > most or (amount == most and -negative < at):
                     most, at = amount, -negative
-            found = self._peaks[inside] = most, spots[at]
+            found = most, spots[at]
+            if most >= floor:
+                self._peaks[inside] = found
         return found
 
     def amount(self, point: Point) -> int:
@@ -145,7 +148,7 @@ class Heights:
             if not tight:
                 insort(bounded, (top + self._most(inside), negative, inside, True))
                 continue
-            most = top + self.peak(inside)[0]
+            most = top + self.peak(inside, floor - top)[0]
             if most > floor or (most == floor and (best < 0 or -negative < best)):
                 floor, best = most, -negative
         return None if best < 0 else self._highest(rows, floor, best)
