@@ -206,6 +206,13 @@ def capability(text: str) -> tuple[int, int]:
     return 9, 0
 
 
+def _fp8(training: Training) -> str:
+    """How products in fp8 are scaled; torchtitan's by tensor."""
+    if training.precision != "fp8":
+        return ""
+    return training.fp8_scaling if training.implementation == "megatron" else "tensorwise"
+
+
 def told_apart(chip: tuple[int, int], *, fp8: bool = False) -> tuple[int, int]:
     """The least chip on which kernels allocate as on this one (8.6 and 8.9 have small shared memory)."""
     if chip >= (10, 0) and fp8:
@@ -333,7 +340,7 @@ def _options(scenario: Scenario) -> Options:
             fused=training.implementation == "fused",
             groups=training.torch_version == "2.14" and training.implementation in ("transformers", "fused"),
             few_tokens=base == "awq" and training.micro_batch_size * training.sequence_length <= FEW_TOKENS,
-            fp8=training.fp8_scaling if training.precision == "fp8" else "",
+            fp8=_fp8(training),
         )
     inference = scenario.inference
     ahead = inference.engine == "gpt-fast"

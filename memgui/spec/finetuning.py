@@ -88,7 +88,7 @@ def _prepared(scenario: Scenario) -> Iterator[Issue]:
                 "k-bit preparation turns embeddings, norms and head to fp32; without autocast all that runs "
                 "between packed layers is fp32 too. The Trainer's bf16=True is {mixed} here.",
             ),
-            {"mixed": f"{training.precision}_mixed"},
+            {"mixed": Named("training.precision", (f"{training.precision}_mixed",))},
         ),
     )
 

@@ -95,3 +95,27 @@ def test_replace_is_strict_and_leaves_the_rest_alone() -> None:
 def test_replace_refuses_another_type(path: str, value: object) -> None:
     with pytest.raises(ValueError, match=path):
         replace(SCENARIO, path, value)
+
+
+@pytest.mark.parametrize(
+    ("path", "implementation", "applies"),
+    [
+        ("training.compile", "transformers", False),
+        ("training.compile", "torchtitan", True),
+        ("training.fp8_scaling", "megatron", True),
+        ("training.fp8_scaling", "torchtitan", False),
+        ("training.torch_version", "transformers", True),
+        ("training.torch_version", "litgpt", False),
+    ],
+)
+def test_what_a_code_has_no_choice_of_does_not_apply(path: str, implementation: str, applies: bool) -> None:
+    scenario = replace(SCENARIO, "training.implementation", implementation)
+    if path == "training.fp8_scaling":
+        scenario = replace(scenario, "training.precision", "fp8")
+    field = BY_PATH[path]
+    assert field.applies(scenario) is applies
+    assert field.why_not
+
+
+def test_compiled_layers_that_nobody_can_estimate_can_be_taken_back() -> None:
+    assert BY_PATH["training.compile"].applies(replace(SCENARIO, "training.compile", True))

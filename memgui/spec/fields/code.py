@@ -22,6 +22,14 @@ def _chooses(scenario: Scenario) -> bool:
     return when.sdpa(scenario) and scenario.training.implementation in ("transformers", "fused")
 
 
+def _compiles(scenario: Scenario) -> bool:
+    """Whether compiled layers can be estimated; where they are asked for they can be taken back."""
+    training = scenario.training
+    return when.detailed(scenario) and (
+        training.compile or training.implementation in ("torchtitan", "torchtune")
+    )
+
+
 FIELDS: tuple[Field, ...] = (
     Field(
         "training.attention",
@@ -156,6 +164,9 @@ FIELDS: tuple[Field, ...] = (
         ),
         section="precision",
         advanced=True,
-        applies=when.detailed,
+        applies=_compiles,
+        why_not=QT_TRANSLATE_NOOP(
+            "fields", "What torch.compile makes of layers is known of torchtitan's and torchtune's alone."
+        ),
     ),
 )

@@ -9,7 +9,9 @@ from memgui.spec.scenario import Scenario
 
 
 def _in_fp8(scenario: Scenario) -> bool:
-    return when.detailed(scenario) and scenario.training.precision == "fp8"
+    """Whether products in fp8 have a choice of scales; torchtitan's have one for each tensor."""
+    training = scenario.training
+    return when.detailed(scenario) and training.precision == "fp8" and training.implementation == "megatron"
 
 
 FIELDS: tuple[Field, ...] = (
@@ -131,7 +133,10 @@ FIELDS: tuple[Field, ...] = (
         ),
         advanced=True,
         applies=_in_fp8,
-        why_not=QT_TRANSLATE_NOOP("fields", "Only products in fp8 have such scales."),
+        why_not=QT_TRANSLATE_NOOP(
+            "fields",
+            "Only Megatron-LM's products in fp8 have a choice; torchtitan's have one scale for each tensor.",
+        ),
     ),
     *adapters.FORMATS,
     *optimizers.OPTIMIZER,
