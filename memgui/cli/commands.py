@@ -173,7 +173,7 @@ def _window(arguments: Sequence[str]) -> int:
         help="open the window on a config.json, weights, a model folder, a preset, or a built-in model",
     )
     source: str | None = parser.parse_args(arguments).source
-    content = None if source is None else opened(source, Catalog())
+    content = None if source is None else opened(_not_empty("PATH|NAME", source), Catalog())
     if is_missing():
         raise WrongInput(no_display())
     return int(_app().run(content))
@@ -230,9 +230,15 @@ def _scenario(
 
 def _opened(option: str, text: str, catalog: Catalog) -> Opened:
     try:
-        return opened(text, catalog)
+        return opened(_not_empty(option, text), catalog)
     except (FileFault, UnknownName) as fault:
         raise WrongInput(f"{option} {text}: {fault}") from fault
+
+
+def _not_empty(option: str, text: str) -> str:
+    if not text.strip():
+        raise WrongInput(f"{option} is empty: a path or the name of a built-in model is needed")
+    return text
 
 
 def _assignment(text: str) -> tuple[str, Any]:

@@ -191,7 +191,7 @@ class Opening(Telling):
         """Say once that ``name`` is open, where there is more to say of it."""
         text, severity = QT_TRANSLATE_NOOP("messages", "{name} is open."), "info"
         counts: dict[str, int] = {}
-        details = (*told, *(issue.message for issue in issues), *report.lines)
+        details = (*told[1:], *(issue.message for issue in issues), *report.lines)
         if beside:
             text, severity = QT_TRANSLATE_NOOP("messages", "{name} is open; not opened: {count}."), "warning"
             counts, details = {"count": len(beside)}, (*beside, *details)
@@ -208,8 +208,12 @@ class Opening(Telling):
                 "assumed": len(report.assumed),
                 "ignored": len(report.ignored) + report.unnamed,
             }
-        if details or was_said or counts:
-            self._tell(Message(text, {"name": name, **counts}), details, severity=severity)
+        said = Message(text, {"name": name, **counts})
+        if told:  # the set-up is another one now: that is not for whoever looks into the details alone
+            text = QT_TRANSLATE_NOOP("messages", "{said} {changed}")
+            said = Message(text, {"said": said, "changed": told[0]})
+        if details or was_said or counts or told:
+            self._tell(said, details, severity=severity)
 
     def open_text(self, text: str) -> bool:
         """Open a preset shared as text; false where the text claims to be none."""

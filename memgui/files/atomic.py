@@ -33,9 +33,9 @@ class AlreadyThere(FileFault):
 def write_atomic(path: StrPath, data: bytes, *, new: bool = False) -> None:
     """Make ``data`` the content of the file at ``path``, or raise :class:`FileFault` and change nothing.
 
-    A symlink is followed, so the file it leads to is written; an existing file keeps its mode, and one
-    that nobody may write is refused.  With ``new`` an existing file is left as it is and
-    :class:`AlreadyThere` raised, also when another process makes it in the same moment.
+    A symlink is followed, so the file it leads to is written; an existing file keeps its mode.  One that
+    nobody may write is refused, and so is what is no regular file.  With ``new`` an existing file is left
+    as it is and :class:`AlreadyThere` raised, also when another process makes it in the same moment.
     """
     try:
         target = os.path.realpath(path)
@@ -172,10 +172,17 @@ def _rename_new(source: str, target: str) -> None:
 
 
 def _mode(target: str) -> int | None:
+    """The mode of the file at ``target``, ``None`` where there is none; a pipe or device is not replaced."""
     try:
-        return stat.S_IMODE(os.stat(target).st_mode)
+        mode = os.stat(target).st_mode
     except FileNotFoundError:
         return None
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        text = QT_TRANSLATE_NOOP(
+            "messages", "{file} is a pipe, socket or device; only a regular file can be written."
+        )
+        raise FileFault(display_name(target), text)
+    return stat.S_IMODE(mode)
 
 
 def _sync_folder(folder: str) -> None:

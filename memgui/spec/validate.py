@@ -7,7 +7,7 @@ from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from memgui.spec.fields import BY_PATH, FIELDS, Field
+from memgui.spec.fields import BY_PATH, FIELDS, Field, Kind
 from memgui.spec.fields.optimizers import IN_BACKWARD
 from memgui.spec.fields.when import reads_source
 from memgui.spec.finetuning import validate_training
@@ -87,15 +87,17 @@ def _judge(index: int, value: Any) -> Issue | None:
         return issue
     if not _unusual(field, value):
         return None
-    return Issue(
-        "note",
-        "unusual",
-        (field.path,),
-        Message(
-            QT_TRANSLATE_NOOP("messages", "{path} is {value}, which is unusual."),
-            {"path": field.path, "value": value},
-        ),
-    )
+    text = QT_TRANSLATE_NOOP("messages", "{path} is {value}, which is unusual.")
+    if field.kind is Kind.BYTES and value < _WITHOUT_UNIT:
+        text = QT_TRANSLATE_NOOP(
+            "messages",
+            "{path} is {value} bytes, which is unusual. Is a unit missing, as in {value} GiB?",
+        )
+    return Issue("note", "unusual", (field.path,), Message(text, {"path": field.path, "value": value}))
+
+
+_WITHOUT_UNIT = 2**20
+"""Fewer bytes were typed by somebody who thought of GiB."""
 
 
 def _unusual(field: Field, value: int | float) -> bool:

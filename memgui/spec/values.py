@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from memgui.spec.fields import BY_PATH, Field, Kind
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError, Value, allowed
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, ScenarioError, Value, allowed, one_line
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -21,6 +21,10 @@ _TOKENS = {"": 1, "k": 2**10, "m": 2**20}
 _SIZES = {"": 1, "b": 1, "byte": 1, "bytes": 1}
 _SIZES |= {unit + tail: 10 ** (3 * power) for power, unit in enumerate("kmgt", 1) for tail in ("b",)}
 _SIZES |= {unit + tail: 2 ** (10 * power) for power, unit in enumerate("kmgt", 1) for tail in ("ib",)}
+_UNITS = {  # as they are usually written; any capitals are understood
+    Kind.BYTES: "bytes, KB, MB, GB, TB, KiB, MiB, GiB, TiB",
+    Kind.TOKENS: "k, M",
+}
 _GROUPED = r"[+-]?[0-9]{1,3}(?:,[0-9]{3})*(?![0-9,])"
 _OTHER_GROUPS = "[_\u00a0\u2009\u202f ']"
 _LONGEST = 60
@@ -45,6 +49,16 @@ def read(path: str, text: str) -> Any:
     """Like :func:`parse`, but a value outside the field's range is returned, not refused."""
     field = BY_PATH[path]
     text = text.strip()
+    if text != one_line(text):
+        raise _fault(
+            field,
+            one_line(text),
+            QT_TRANSLATE_NOOP(
+                "messages",
+                "{path} cannot be “{value}”: characters that break a line or turn its direction are not "
+                "allowed.",
+            ),
+        )
     if field.optional and text.lower() in ("", "none", "null", "auto"):
         return None
     match field.kind:
@@ -93,7 +107,7 @@ def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
     matched = re.match(_NUMBER, text) if len(text) <= _LONGEST else None
     unit = matched.group(2).lower() if matched else ""
     if matched is None or unit not in units:
-        known = ", ".join(name for name in units if name) or "-"
+        known = _UNITS.get(field.kind, "k, M, B, T")
         raise _fault(
             field,
             text,

@@ -222,6 +222,12 @@ def test_other_forms(capsys: pytest.CaptureFixture[str], config: Path, form: str
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
+        (["--model", ""], ["--model", "empty", "a path or the name"]),
+        (["--preset", " "], ["--preset", "empty", "a path or the name"]),
+        (
+            ["--model", "{config}", "--set", "model.name=a\x1b[31mb"],
+            ["model.name", "a\\x1b[31mb", "characters that break a line"],
+        ),
         (
             ["--model", "{config}", "--set", "training.micro_batch_size=0"],
             ["training.micro_batch_size", "0", "1"],

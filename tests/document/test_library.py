@@ -256,7 +256,8 @@ def test_adapters_go_on_layers_of_the_open_model_in_the_step_that_opens_it(house
     latent = document.scenario.training.lora.target_modules
     assert "kv_b_proj" in latent
     assert "v_proj" not in latent
-    assert path in house.told[-1].details[0].text
+    assert path in house.told[-1].message.text  # in the sentence: the set-up is another one
+    assert house.told[-1].details == ()
     assert (document.default(path), document.is_changed(path)) == (latent, False)
     document.undo_stack.undo()
     assert document.scenario == scenario(training__method="lora")
@@ -264,6 +265,15 @@ def test_adapters_go_on_layers_of_the_open_model_in_the_step_that_opens_it(house
     house.library.open_named("deepseek-v3")
     assert document.scenario.training.lora.target_modules == ("o_proj",)
     assert (document.default(path), document.is_changed(path)) == (latent, True)
+
+
+def test_a_length_that_was_cut_is_said_in_the_sentence_itself(house: House) -> None:
+    house.document.edit("training.sequence_length", 4096)
+    house.library.open_named("gpt2")
+    (notice,) = house.told
+    assert notice.message.text.endswith(
+        "is open. training.sequence_length is 1,024: the model has positions for 1,024 tokens only."
+    )
 
 
 def test_a_folder_whose_name_is_no_text_is_opened_and_not_remembered(

@@ -149,6 +149,19 @@ def test_place_where_no_file_can_be(target: Path, path: str, said: str) -> None:
     assert names(target.parent) == ["a.json", "folder"]
 
 
+def test_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    """Nor is a device, which the owner of the machine could: /dev/null would be a report from then on."""
+    if sys.platform == "win32":
+        pytest.skip("Windows has no FIFOs in folders")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for new in (False, True):
+        with pytest.raises(FileFault, match="pipe is a pipe, socket or device"):
+            write_atomic(pipe, b"new", new=new)
+    assert pipe.is_fifo()
+    assert names(tmp_path) == ["pipe"]
+
+
 def test_file_that_nobody_may_write_is_left_alone(target: Path) -> None:
     target.chmod(0o444)
     with pytest.raises(FileFault, match="read-only for you"):

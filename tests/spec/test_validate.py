@@ -105,6 +105,14 @@ def test_unusual_is_a_note_and_hidden_fields_are_not_judged() -> None:
     assert codes(other) == {}
 
 
+def test_bytes_that_were_meant_as_gib_are_asked_about() -> None:
+    (issue,) = validate(replace(SCENARIO, "device.memory_bytes", 24))
+    assert (issue.severity, issue.code) == ("note", "unusual")
+    assert issue.text.endswith("is 24 bytes, which is unusual. Is a unit missing, as in 24 GiB?")
+    (issue,) = validate(replace(SCENARIO, "device.memory_bytes", 2**50))
+    assert issue.text.endswith("is 1,125,899,906,842,624, which is unusual.")
+
+
 def test_degrees_on_one_device_are_told() -> None:
     scenario = replace(SCENARIO, "parallelism.tensor", 4)
     (issue,) = [issue for issue in validate(scenario) if issue.code == "degrees_and_devices"]

@@ -13,6 +13,7 @@ from memgui.gui.form.leave_undo import LeaveUndo
 from memgui.gui.icons import paint_icon
 from memgui.gui.texts import field_text
 from memgui.gui.theme import Look
+from memgui.spec import one_line
 from memgui.spec.fields import Field, Kind
 from memgui.spec.values import read
 
@@ -60,6 +61,7 @@ class TextBox(LineEdit):
             self.setCursorPosition(0)
 
     def _typed(self, text: str) -> None:
+        text = one_line(text)  # seen written out when it is shown again
         self._set(text if self._field.kind is Kind.TEXT else read(self._field.path, text))
 
     def _set(self, value: str | tuple[str, ...] | None) -> None:

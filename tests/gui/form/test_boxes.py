@@ -1,4 +1,6 @@
+import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
@@ -120,6 +122,19 @@ def test_names_that_have_no_room_end_in_an_ellipsis_and_those_of_the_model_are_o
     menu.close()
     box.resize(400, 28)
     assert box.cut_at() is None
+
+
+@pytest.mark.parametrize("path", ["model.name", TARGETS])
+def test_what_turns_the_direction_of_a_text_is_written_out(qtbot: QtBot, path: str) -> None:
+    box = TextBox(BY_PATH[path])
+    qtbot.addWidget(box)
+    box.setFocus()
+    QGuiApplication.clipboard().setText("a\u202eb\x1b")
+    box.paste()
+    said = box.value()
+    assert (said if isinstance(said, str) else said and said[0]) == "a\\u202eb\\x1b"
+    box.editingFinished.emit()
+    assert box.text() == "a\\u202eb\\x1b"
 
 
 def test_escape_takes_back_what_was_typed(qtbot: QtBot) -> None:
