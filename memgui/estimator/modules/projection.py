@@ -45,8 +45,11 @@ def projection(
         y = op.linear(t, given, w, shift, name, dims, "addmm" if bias else "mm")
     if not beside:
         return y
-    # Names of a feed-forward mean the experts where PEFT wraps these.
-    if adapted(c, called) and not ("experts.down" in c.names and role.startswith("mlp.")):
+    # Names of a feed-forward mean the experts where PEFT wraps these, whatever else is called so.
+    wrapped = "experts.down" in c.names
+    if adapted(c, called) and not (
+        wrapped and (role.startswith("mlp.") or called == c.names["experts.gate_up"])
+    ):
         return low_rank(t, c, x, y, called, name, out, wide, cut, bias=shift)
     return scaled_output(t, c, y, role, called, out)
 
