@@ -10,7 +10,7 @@ from memgui.catalog import Catalog
 from memgui.document.document import Document
 from memgui.document.jobs import Jobs
 from memgui.document.questions import REST_MS, Question
-from memgui.spec import Scenario
+from memgui.spec import Message, Scenario
 
 if TYPE_CHECKING:
     from memgui.planning.ask import Asker
@@ -25,8 +25,8 @@ class Answers(QObject):
     """What is known of the open scenario beyond its estimate.  The quick questions are put first.
 
     ``ladder`` answers with its rungs, ``reach`` with how far the set-up goes, ``serving`` with the same of
-    one that serves, ``ways`` with the ways to fit, ``methods`` and ``devices`` with columns to compare,
-    the present one first.
+    one that serves, ``played`` with what the allocator makes of a run, ``ways`` with the ways to fit,
+    ``methods`` and ``devices`` with columns to compare, the present one first.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Answers(QObject):
         self.ladder = Question("ladder", self._ladder, document, jobs, rest_ms, self)
         self.reach = Question("reach", self._reach, document, jobs, rest_ms, self)
         self.serving = Question("serving", self._serving, document, jobs, rest_ms, self)
+        self.played = Question("played", self._played, document, jobs, rest_ms, self)
         self.methods = Question("methods", self._methods, document, jobs, rest_ms, self)
         self.devices = Question("devices", self._devices, document, jobs, rest_ms, self)
         self.ways = Question("ways", self._ways, document, jobs, rest_ms, self)
@@ -64,6 +65,11 @@ class Answers(QObject):
         from memgui.planning.serving import limits
 
         return limits(scenario, ask)
+
+    def _played(self, scenario: Scenario, ask: Asker) -> Message | None:
+        from memgui.planning.played import played
+
+        return played(scenario)
 
     def _methods(self, scenario: Scenario, ask: Asker) -> tuple[Column, ...]:
         from memgui.planning.compare import by_method

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 
 import msgspec
@@ -39,7 +39,6 @@ from memgui.estimator.result import (
     Verdict,
 )
 from memgui.estimator.run import Found, Run
-from memgui.estimator.simulation import simulated
 from memgui.estimator.split import Stage
 from memgui.estimator.stages import is_spread, narrowed, placed, rank_of, require_spreadable
 from memgui.estimator.training import TrainingRun
@@ -379,7 +378,7 @@ class Assembly:
                 ),
                 depends=self._lengths(),
             ),
-            fragmented(whole, loose, self.allocated(whole), self.persistent, self._decisive(), self._played),
+            fragmented(whole, loose, self.allocated(whole), self.persistent, self._decisive()),
             stated(
                 "context",
                 QT_TRANSLATE_NOOP("estimator", "CUDA context"),
@@ -403,20 +402,6 @@ class Assembly:
         if self.training:
             return "training.activation_checkpointing", "training.expandable_segments"
         return ("task",)
-
-    def _played(self) -> Iterator[Message]:
-        """What the allocator makes of a run that one device holds."""
-        run = self.run
-        if isinstance(run, TrainingRun) and self.scenario.device.count == 1:
-            counters = simulated(run, self.chip)
-            yield Message(
-                QT_TRANSLATE_NOOP(
-                    "messages",
-                    "Played tensor by tensor on PyTorch's allocator, the run allocates {allocated} bytes and "
-                    "reserves {reserved}.",
-                ),
-                {"allocated": counters.allocated, "reserved": counters.reserved},
-            )
 
     def _unpacked(self) -> tuple[Node, ...]:
         if not self.scratch:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 from memgui.estimator.moments import Amount
 from memgui.estimator.overhead import Range
 from memgui.estimator.result import COMPONENTS, Derivation, Node, Symbol
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
-
-Further = Callable[[], Iterable[Message]]
 
 
 def stated(
@@ -19,17 +15,16 @@ def stated(
     source: str,
     text: str,
     known: Range | None = None,
-    further: Further = tuple,
     depends: tuple[str, ...] = (),
 ) -> Node:
-    """A part that is stated, not derived from symbols; ``known`` is its range, ``further`` says more.
+    """A part that is stated, not derived from symbols; ``known`` is its range.
 
     ``depends``: paths of the fields that decide its size.
     """
     said = () if known is None else (_between(known),)
 
     def derive(node: Node) -> Derivation:
-        return Derivation(str(node.bytes), {}, source, text, (*said, *further()), depends)
+        return Derivation(str(node.bytes), {}, source, text, said, depends)
 
     return Node(key, label, size, (), derive)
 
@@ -41,9 +36,7 @@ def _between(known: Range) -> Message:
     )
 
 
-def fragmented(
-    amount: Amount, loose: Range, allocated: int, still: int, depends: tuple[str, ...], further: Further
-) -> Node:
+def fragmented(amount: Amount, loose: Range, allocated: int, still: int, depends: tuple[str, ...]) -> Node:
     """Fragmentation: ``loose.percent`` of what is ``allocated`` and does not lie ``still`` (bytes).
 
     Where the run was played on the allocator there is no share: what it left unused is stated.
@@ -53,7 +46,7 @@ def fragmented(
     )
     label = QT_TRANSLATE_NOOP("estimator", "Fragmentation")
     if not loose.percent or allocated <= still:
-        return stated("fragmentation", label, loose.usual, loose.source, text, loose, further, depends)
+        return stated("fragmentation", label, loose.usual, loose.source, text, loose, depends)
 
     def derive(_: Node) -> Derivation:
         symbols = {
@@ -64,7 +57,7 @@ def fragmented(
             ),
             "P": _still(amount, still),
         }
-        said = (_between(loose), *further())
+        said = (_between(loose),)
         return Derivation(f"(A - P)*{loose.percent}//100", symbols, loose.source, text, said, depends)
 
     return Node("fragmentation", label, loose.usual, (), derive)

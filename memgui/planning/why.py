@@ -71,16 +71,21 @@ class Explanation:
         return {token.text: token.symbol for token in self.tokens if token.symbol is not None}
 
 
+FRAGMENTATION = ("overhead", "fragmentation")
+"""The part of the picture that what the allocator makes of a run belongs to."""
+
+
 def explain(
     estimate: Estimate,
     path: tuple[str, ...],
     report: ImportReport = NO_REPORT,
     answers: tuple[Said, ...] = (),
+    further: tuple[Message, ...] = (),
 ) -> Explanation | None:
     """The explanation of the node at ``path``; ``None`` where this estimate has no such node.
 
     ``report`` is of the file that the model was read from; ``answers`` are told of the whole beside
-    what the estimate says by itself.
+    what the estimate says by itself, ``further`` beside what is assumed of the node.
     """
     nodes = _nodes_on(estimate, path)
     if nodes is None:
@@ -123,7 +128,7 @@ def explain(
         tokens=tokens,
         source=derivation.source,
         version=estimate.version,
-        assumptions=derivation.assumptions,
+        assumptions=(*derivation.assumptions, *further),
         left_out=left_out,
         parts=tuple(Part(child.key, child.label, child.bytes) for child in node.children if child.bytes)
         or _tensors(estimate, path, node),

@@ -35,9 +35,9 @@ from memgui.gui.why.parts import PartsList, lines_of
 from memgui.gui.why.qt_words import QtWords
 from memgui.gui.why.view import WhyView
 from memgui.planning.served import found
-from memgui.planning.why import Explanation, as_markdown, as_text, explain, source_text
+from memgui.planning.why import FRAGMENTATION, Explanation, as_markdown, as_text, explain, source_text
 from memgui.planning.words import Said
-from memgui.spec import NO_REPORT
+from memgui.spec import NO_REPORT, Message
 
 _TITLE, _FOOT = 36, 32
 
@@ -67,13 +67,18 @@ class WhyPage(QWidget):
         view: ViewSettings,
         parent: QWidget | None = None,
         serving: Question | None = None,
+        played: Question | None = None,
     ) -> None:
-        """``serving`` answers with :class:`~memgui.planning.serving.Limits`, if anything does."""
+        """``serving`` answers with :class:`~memgui.planning.serving.Limits`, if anything does.
+
+        ``played`` answers with what the allocator makes of the run.
+        """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
-        self._serving = serving
-        if serving is not None:
-            serving.answered.connect(self._look_again)
+        self._serving, self._played = serving, played
+        for question in (serving, played):
+            if question is not None:
+                question.answered.connect(self._look_again)
         self._selection = selection
         self._settings = view
         self._estimate: Estimate | None = None
@@ -97,7 +102,7 @@ class WhyPage(QWidget):
         self.parts.chosen.connect(self._go_into)
         selection.selected.connect(self._look_again)
         selection.field_hovered.connect(self.view.update)
-        view.changed.connect(self._look_again)
+        view.figures_changed.connect(self._look_again)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusProxy(self.view)
 
@@ -137,7 +142,18 @@ class WhyPage(QWidget):
         path = self._selection.component
         while path and node_at(self._estimate, path) is None:
             path = path[:-1]
-        return explain(self._estimate, path, self._report, self._answers(self._estimate, path))
+        answers, further = self._answers(self._estimate, path), self._further(self._estimate, path)
+        return explain(self._estimate, path, self._report, answers, further)
+
+    def _further(self, estimate: Estimate, path: ComponentPath) -> tuple[Message, ...]:
+        """What the allocator makes of a run, where that is asked for and known."""
+        asked = self._played
+        if asked is None:
+            return ()
+        wanted = path == FRAGMENTATION and estimate.scenario.task == "training"
+        asked.want("why", wanted and self.isVisible())
+        known = wanted and asked.scenario == estimate.scenario and asked.answer is not None
+        return (asked.answer,) if known else ()
 
     def _answers(self, estimate: Estimate, path: ComponentPath) -> tuple[Said, ...]:
         """How far a set-up that serves goes, where that is known of it."""
@@ -210,8 +226,9 @@ class WhyPage(QWidget):
         self._show()
 
     def hideEvent(self, event: QEvent) -> None:
-        if self._serving is not None:
-            self._serving.want("why", False)
+        for question in (self._serving, self._played):
+            if question is not None:
+                question.want("why", False)
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() is QEvent.Type.FontChange and self.isVisible():
