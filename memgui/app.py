@@ -19,6 +19,7 @@ from PySide6.QtCore import (
     QLocale,
     QMessageLogContext,
     QObject,
+    QTimer,
     QtMsgType,
     QTranslator,
     Signal,
@@ -44,6 +45,7 @@ from memgui.presets.settings import SettingsStore
 from memgui.spec import QT_TRANSLATE_NOOP, Message
 
 if TYPE_CHECKING:
+    from memgui.document.aside import Aside
     from memgui.gui.context import AppContext
     from memgui.gui.interior import Interior
     from memgui.planning.opening import Opened
@@ -57,6 +59,10 @@ _LEVELS = {
     QtMsgType.QtCriticalMsg: logging.ERROR,
     QtMsgType.QtFatalMsg: logging.CRITICAL,
 }
+
+
+REST_MS = 300
+"""So long after everything stands the first questions are answered."""
 
 
 class Program(QObject):
@@ -73,6 +79,11 @@ class Program(QObject):
         super().__init__()
         self.paths = paths
         self.interior: Interior | None = None
+        self._furnished = False
+        self._aside: Aside | None = None
+        self._next = QTimer(self)
+        self._next.setSingleShot(True)
+        self._next.timeout.connect(self._go_on)
         self._settings = SettingsStore(paths.settings)
         held, self._settings_issues = self._settings.load()
         self.keeper = SessionKeeper(paths.sessions)
@@ -94,7 +105,7 @@ class Program(QObject):
             self.autosave.look_again()  # it is kept before anything is edited
         self.document.settle()
         self.window = MainWindow(self.document, self.selection, self.view, paths.window)
-        self.window.painted.connect(self.furnish)
+        self.window.painted.connect(self._furnish_aside)
 
     @cached_property
     def context(self) -> AppContext:
@@ -117,22 +128,65 @@ class Program(QObject):
         return AppContext(self.paths, catalog, self.document, library, self.selection, self.view, jobs, pins)
 
     def furnish(self) -> None:
-        """Put everything around the picture into the window."""
-        from PySide6.QtGui import QIcon
+        """Put everything around the picture into the window, at once."""
+        if not self._furnished:
+            self._begin()
+            assert self.interior is not None
+            self.interior.finish()
+            self._end()
 
+    def _furnish_aside(self) -> None:
+        """The same so that no frame waits: modules are read in a thread, the loop does the rest by pieces."""
+        from memgui.document.aside import Aside
+        from memgui.gui.modules import PAGES, inside
+
+        tab = PAGES.get(" ".join(self.window.state.names("tab", ())), PAGES["why"])
+
+        def read() -> None:
+            inside()
+            tab.read()
+
+        self._aside = Aside(read, self._go_on, self)
+
+    def _go_on(self) -> None:
+        if self._furnished:
+            return
+        self._begin()
+        assert self.interior is not None
+        wait = self.interior.go_on()
+        if wait is None:
+            self._next.timeout.disconnect(self._go_on)
+            self._next.timeout.connect(self.read_ahead)
+            self._end()
+        self._next.start(REST_MS if wait is None else wait)
+
+    def _begin(self) -> None:
         from memgui.gui.interior import Interior
 
-        if self.interior is not None:
-            return
+        if self.interior is None:
+            self.interior = Interior(self.window, self.context, at_once=False)
+
+    def _end(self) -> None:
+        """Everything stands: follow it, and say what there is to say."""
+        from PySide6.QtGui import QIcon
+
+        assert self.interior is not None
+        self._furnished = True
         QApplication.setWindowIcon(QIcon(str(_resources.root() / "desktop" / "memgui.svg")))
         library = self.context.library
-        self.interior = Interior(self.window, self.context)
         self.context.pins.changed.connect(self.autosave.look_again)
         self.autosave.failed.connect(library.told)
         for notice in tuple(self._early):
             self.interior.notices.show_notice(notice)
         self._look_back()
         self.ready.emit()
+
+    def read_ahead(self) -> None:
+        """Read in a thread what a person may ask for next, so that nothing waits for the disk then."""
+        from memgui.document.aside import Aside
+        from memgui.gui.modules import later
+
+        self._aside = Aside(later, lambda: log.debug("all is read"), self)
 
     def _look_back(self) -> None:
         """Say what the last run and the disk left to say, once the window is there."""
@@ -174,6 +228,10 @@ class Program(QObject):
 
     def close(self) -> None:
         """Stop what runs aside, keep what is open for the next start, and take the window apart."""
+        self._furnished = True
+        self._next.stop()
+        if self._aside is not None:
+            self._aside.stop()
         if "context" in self.__dict__:
             self.context.jobs.close()
         try:

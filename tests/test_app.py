@@ -67,6 +67,69 @@ def test_the_start_loads_nothing_that_can_wait() -> None:
     assert [name for name in waiting if name in modules] == []
 
 
+_FURNISHING = """
+import json, sys, tempfile, threading
+from importlib.machinery import PathFinder
+from pathlib import Path
+from memgui.app import Program
+from memgui.presets.paths import AppPaths
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+threads = {}
+
+class Watch:
+    def find_spec(self, name, path, target=None):
+        if name.startswith("memgui.gui."):
+            threads[name] = threading.current_thread() is threading.main_thread()
+        return None
+
+sys.meta_path.insert(0, Watch())
+app = QApplication(["memgui"])
+program = Program(app, AppPaths.default(Path(tempfile.mkdtemp())))
+turns = []
+timer = QTimer()
+timer.timeout.connect(lambda: turns.append(program.interior is not None))
+program.ready.connect(app.quit)
+program.window.show()
+timer.start(0)
+QTimer.singleShot(20000, app.quit)
+app.exec()
+form = program.interior.form
+print(json.dumps({
+    "read here": [name for name, here in threads.items() if here],
+    "read": sorted(threads),
+    "turns": sum(turns),
+    "rows": sum(not row.isHidden() for row in form.rows()),
+    "tab": program.interior.tabs.page("why") is not None,
+    "presets": not program.interior.presets.isHidden(),
+}))
+program.close()
+"""
+
+
+def test_the_window_is_furnished_piece_by_piece(home: Path) -> None:
+    """Between two pieces the loop has its turn; what is to be made is read in a thread of its own."""
+    run = subprocess.run(
+        [sys.executable, "-c", _FURNISHING],
+        cwd=ROOT,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    small = {"memgui.gui.modules", "memgui.gui.laid"}
+    assert set(told["read here"]) <= small
+    assert {"memgui.gui.interior", "memgui.gui.form.form", "memgui.gui.why.page"} <= set(told["read"])
+    assert told["turns"] >= 12
+    assert told["rows"] > 10
+    assert told["tab"]
+    assert told["presets"]
+
+
 def test_the_annotations_of_a_scenario_are_not_postponed() -> None:
     """msgspec compiles each that is, when it reads the first scenario: 3 ms of a start."""
     postponed = [

@@ -30,9 +30,11 @@ class View(msgspec.Struct, frozen=True):
 
 
 class ViewSettings(QObject):
-    """The present :class:`View`; ``changed(View)`` tells every view to show itself anew."""
+    """The present :class:`View`; ``changed(View)`` tells that it is another."""
 
     changed = Signal(object)
+    figures_changed = Signal(object)
+    """The units are others: figures are to be written anew.  Colours and motion are none of theirs."""
 
     def __init__(self, view: View | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -47,5 +49,8 @@ class ViewSettings(QObject):
         """Set some of :class:`View`'s values; ``ValueError`` where one is not allowed."""
         new = msgspec.structs.replace(self._view, **values)
         if new != self._view:
+            others = new.units != self._view.units
             self._view = new
             self.changed.emit(new)
+            if others:
+                self.figures_changed.emit(new)

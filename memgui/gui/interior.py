@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,49 +39,91 @@ if TYPE_CHECKING:
     from memgui.gui.report.reports import Reports
 
 
+SOON_MS = 1
+"""Between two pieces of work: the loop takes what waits."""
+PAINTED_MS = 20
+"""After a place is filled: what stands there is painted first."""
+
+
 class Interior(QObject):
     """Furnishes a window.  Nothing here is needed for the first picture."""
 
-    def __init__(self, window: MainWindow, context: AppContext) -> None:
+    def __init__(self, window: MainWindow, context: AppContext, *, at_once: bool = True) -> None:
+        """``at_once``: all of it; else :meth:`go_on` does a piece each time, so that no frame waits."""
         super().__init__(window)
         self.window = window
         self.context = context
+        self._pieces = self._furnish(at_once=at_once)
+        if at_once:
+            self.finish()
+
+    def finish(self) -> None:
+        """Do all that is left."""
+        for _ in self._pieces:
+            pass
+
+    def go_on(self) -> int | None:
+        """Do the next piece; after how many ms it is time for another, ``None`` where all is done."""
+        return next(self._pieces, None)
+
+    def _furnish(self, *, at_once: bool) -> Iterator[int]:
+        """Piece by piece: each place in the window is filled when all that stands there is made.
+
+        A place gets its painting before the next is filled.
+        """
+        window, context, state = self.window, self.context, self.window.state
         install(window.donut)
         self.actions = Actions(window, context.document.undo_stack)
         self.files = Files(context, lambda *asked: self.names.ask(*asked), window)
+        yield SOON_MS
         self.toolbar = Toolbar(self.actions, context.view, window)
+        self.toolbar.model.set_result(context.document.last_result)
+        yield SOON_MS
         nearby = context.library.nearby
         devices = device_search(context.catalog, nearby, lambda: Numbers.of(context.view.view))
         self.form = Form(context.document, context.selection, context.view, devices, window)
         nearby.machine_found.connect(self.form.refresh_devices)
+        for key in state.names("sections", OPEN_AT_FIRST):
+            yield SOON_MS
+            self.form.open_section(key)
+        yield SOON_MS
         self.pinning = Pinning(context, self.actions, lambda *asked: self.names.ask(*asked), window)
-        self.tabs = Tabs(window)
         self._limits = Limits(context.document, context.jobs, self)
         self._limits.changed.connect(self.form.set_limits)
         self.answers = Answers(context.document, context.jobs, context.catalog, parent=self)
         self.advice = Advice(context.document, self.answers, context.view, window.verdict)
+        yield SOON_MS
+        self.tabs = Tabs(window, at_once=at_once)
         self.pages = Pages(context, self.answers, self.pinning, self.tabs)
         fill_menus(window.menuBar(), self.actions)
         self._silence = QTimer(self)
         self._silence.setSingleShot(True)
         self._silence.setInterval(REST_MS)
         self._silence.timeout.connect(window.verdict.announce)
-        self._place()
-        self._connect()
         self._dress_menus()
-
-    def _place(self) -> None:
-        window, state = self.window, self.window.state
+        yield SOON_MS
         window.column.replaceWidget(window.top, self.toolbar)
         window.top.deleteLater()
         window.top = self.toolbar
-        self.form.open_sections(state.names("sections", OPEN_AT_FIRST))
+        yield PAINTED_MS
+        self.form.resize(window.body.form.size())
+        self.form.ensurePolished()
+        column = self.form.layout()
+        assert column is not None
+        column.activate()
+        yield SOON_MS
         window.body.form.put(self.form)
+        yield PAINTED_MS
         window.body.tabs.put(self.tabs)
         self.tabs.show_tab(" ".join(state.names("tab", ())))
         self.actions.expand_tabs.setChecked(window.body.is_expanded)
         self.tabs.set_expanded(window.body.is_expanded)
+        yield PAINTED_MS
         self._show_presets(not window.body.presets.isHidden())
+        yield PAINTED_MS
+        self._connect()
+        if not at_once:
+            self.form.make_ahead()
 
     def _connect(self) -> None:
         actions, context, window = self.actions, self.context, self.window
@@ -127,7 +170,6 @@ class Interior(QObject):
         context.selection.activated.connect(lambda path: self.tabs.show_tab("why"))
         window.verdict.compare_requested.connect(lambda: self.tabs.show_tab("compare"))
         window.verdict.more_requested.connect(lambda: self.tabs.show_tab("ways"))
-        self.toolbar.model.set_result(context.document.last_result)
 
     @cached_property
     def notices(self) -> NoticeBar:

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QWidget
 from memgui.document.answers import Answers
 from memgui.document.result import Result
 from memgui.gui.context import AppContext
+from memgui.gui.modules import PAGES
 from memgui.gui.pinning import Pinning
 from memgui.gui.tabs import Tabs
 
@@ -48,12 +49,15 @@ class Pages(QObject):
         self._pinning = pinning
         self._tabs = tabs
         self._shown: dict[str, int] = {}
-        tabs.add("why", translate("Tabs", "Why"), self._why)
-        tabs.add("what_if", translate("Tabs", "What if"), self._what_if, ("sweep", "largest", "heat_map"))
-        tabs.add("timeline", translate("Tabs", "Timeline"), self._timeline)
-        tabs.add("ways", translate("Tabs", "Ways to fit"), self._ways, ("ways",))
-        tabs.add("compare", translate("Tabs", "Compare"), self._compare, ("methods", "devices"))
-        tabs.add("measured", translate("Tabs", "Measured"), self._measured, ("explained",))
+        for key, title, make, kinds in (
+            ("why", translate("Tabs", "Why"), self._why, ()),
+            ("what_if", translate("Tabs", "What if"), self._what_if, ("sweep", "largest", "heat_map")),
+            ("timeline", translate("Tabs", "Timeline"), self._timeline, ()),
+            ("ways", translate("Tabs", "Ways to fit"), self._ways, ("ways",)),
+            ("compare", translate("Tabs", "Compare"), self._compare, ("methods", "devices")),
+            ("measured", translate("Tabs", "Measured"), self._measured, ("explained",)),
+        ):
+            tabs.add(key, title, make, kinds, PAGES[key])
         tabs.shown.connect(self._bring_up_to_date)
         context.jobs.busy.connect(tabs.set_busy)
         self._turn = QTimer(self)
@@ -67,7 +71,8 @@ class Pages(QObject):
     def _why(self, parent: QWidget) -> QWidget:
         from memgui.gui.why.page import WhyPage
 
-        return WhyPage(self._context.selection, self._context.view, parent, self._answers.serving)
+        answers = self._answers
+        return WhyPage(self._context.selection, self._context.view, parent, answers.serving, answers.played)
 
     def _what_if(self, parent: QWidget) -> QWidget:
         from memgui.gui.whatif.page import WhatIfPage

@@ -239,13 +239,13 @@ class PresetsDock(QWidget):
         before = {
             item.data(KEY): self.tree.isExpanded(item.index())
             for item in self.model.items()
-            if item.hasChildren()
+            if item.data(KIND) in (Row.HEADING, Row.FAMILY)
         }
         current = self.tree.currentIndex().data(KEY)
         text = self.search.text().strip()
         self.model.fill(self._library, text)
         for item in self.model.items():
-            if item.hasChildren():
+            if item.data(KIND) in (Row.HEADING, Row.FAMILY):
                 at_first = item.data(KIND) is Row.HEADING
                 self.tree.setExpanded(item.index(), bool(text) or before.get(item.data(KEY), at_first))
             if current and item.data(KEY) == current:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QStandardItem, QStandardItemModel
 
 from memgui.catalog import ModelEntry
@@ -31,6 +30,10 @@ MANY = 5
 """Families with fewer models than this stand together under "More families"."""
 
 
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
 class Row(Enum):
     """What a row is."""
 
@@ -44,7 +47,17 @@ class Row(Enum):
 
 
 class PresetsModel(QStandardItemModel):
-    """Filled anew when something changed; some two hundred rows."""
+    """Filled anew when something changed; the models of a family when it is first opened."""
+
+    def hasChildren(self, parent: Index = _ROOT) -> bool:
+        return super().hasChildren(parent) or self.canFetchMore(parent)
+
+    def canFetchMore(self, parent: Index) -> bool:
+        return parent.data(KIND) is Row.FAMILY and not self.rowCount(parent)
+
+    def fetchMore(self, parent: Index) -> None:
+        row = self.itemFromIndex(parent)
+        row.appendRows([_model(entry) for entry in parent.data(VALUE)])
 
     def fill(self, library: Library, text: str) -> None:
         """Show what answers ``text``; everything where it is empty."""
@@ -125,27 +138,21 @@ class PresetsModel(QStandardItemModel):
 
 
 def _by_family(heading: QStandardItem, models: Iterable[ModelEntry]) -> None:
-    models = tuple(models)
-    sizes = Counter(entry.family for entry in models)
-    more = _family(translate("Presets", "More families"), sum(n for n in sizes.values() if n < MANY))
-    for family, count in sizes.items():
-        if count >= MANY:
-            row = _family(family, count)
-            for entry in models:
-                if entry.family == family:
-                    row.appendRow(_model(entry))
-            heading.appendRow(row)
+    families: dict[str, list[ModelEntry]] = {}
     for entry in models:
-        if sizes[entry.family] < MANY:
-            more.appendRow(_model(entry))
-    if more.rowCount():
-        heading.appendRow(more)
+        families.setdefault(entry.family, []).append(entry)
+    more = [entry for entries in families.values() if len(entries) < MANY for entry in entries]
+    for family, entries in families.items():
+        if len(entries) >= MANY:
+            heading.appendRow(_family(family, entries))
+    if more:
+        heading.appendRow(_family(translate("Presets", "More families"), more))
 
 
-def _family(name: str, count: int) -> QStandardItem:
-    row = _row(Row.FAMILY, name, None, f"family/{name}")
-    row.setData(count, COUNT)
-    row.setData(f"{name}, {count}", Qt.ItemDataRole.AccessibleTextRole)
+def _family(name: str, models: list[ModelEntry]) -> QStandardItem:
+    row = _row(Row.FAMILY, name, models, f"family/{name}")
+    row.setData(len(models), COUNT)
+    row.setData(f"{name}, {len(models)}", Qt.ItemDataRole.AccessibleTextRole)
     row.setSelectable(False)
     return row
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
+from memgui.document.aside import Aside
 from memgui.gui.controls.buttons import ToolButton
+from memgui.gui.modules import Part
 from memgui.gui.theme import Look, Role
 
 PATIENCE_MS = 300
@@ -17,6 +21,9 @@ PATIENCE_MS = 300
 
 class TabBar(QTabBar):
     """Texts with the chosen one underlined; Qt's keys."""
+
+    pointed = Signal(int)
+    """The mouse moved over the tab with that index."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -33,6 +40,10 @@ class TabBar(QTabBar):
 
     def minimumTabSizeHint(self, index: int) -> QSize:
         return self.tabSizeHint(index)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        self.pointed.emit(self.tabAt(event.position().toPoint()))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look = Look.of(self)
@@ -63,9 +74,13 @@ class Tabs(QWidget):
     shown = Signal(str)
     """Key of the page that came to front."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, at_once: bool = True) -> None:
+        """``at_once``: a page is there when its tab comes to front; else what makes it may be read first."""
         super().__init__(parent)
+        self._at_once = at_once
         self._keys: list[str] = []
+        self._parts: dict[str, Part] = {}
+        self._read: dict[str, Aside] = {}
         self._factories: dict[str, Callable[[QWidget], QWidget]] = {}
         self._pages: dict[str, QWidget] = {}
         self._jobs: dict[str, str] = {}
@@ -80,7 +95,10 @@ class Tabs(QWidget):
         self.bar.tabBarDoubleClicked.connect(lambda index: self.expand_asked.emit())
         self.expand = ToolButton("expand", self.tr("Expand"), self)
         self.expand.clicked.connect(self.expand_asked)
+        self.bar.pointed.connect(self._foresee)
         self._stack = QStackedWidget(self)
+        self._blank = QWidget(self._stack)
+        self._stack.addWidget(self._blank)
         look = Look.of(self)
         top = QHBoxLayout()
         top.setContentsMargins(look.px(8), 0, look.px(8), 0)
@@ -93,12 +111,19 @@ class Tabs(QWidget):
         column.addWidget(self._stack, 1)
 
     def add(
-        self, key: str, title: str, factory: Callable[[QWidget], QWidget], jobs: tuple[str, ...] = ()
+        self,
+        key: str,
+        title: str,
+        factory: Callable[[QWidget], QWidget],
+        jobs: tuple[str, ...] = (),
+        part: Part | None = None,
     ) -> None:
-        """Append a tab; ``factory`` makes its page when it first comes to front.
+        """Append a tab; ``factory`` makes its page when it first comes to front, of what ``part`` reads.
 
         ``jobs`` are the kinds of work in the background that the page waits for.
         """
+        if part is not None:
+            self._parts[key] = part
         self._jobs |= dict.fromkeys(jobs, key)
         self._keys.append(key)
         self._factories[key] = factory
@@ -159,11 +184,32 @@ class Tabs(QWidget):
         if not self.isVisible() or not 0 <= index < len(self._keys):
             return
         key = self._keys[index]
+        if key not in self._pages and self._reads(key):
+            self._stack.setCurrentWidget(self._blank)
+            return
         if key not in self._pages:
             page = self._pages[key] = self._factories[key](self._stack)
             self._stack.addWidget(page)
         self._stack.setCurrentWidget(self._pages[key])
         self.shown.emit(key)
+
+    def _reads(self, key: str) -> bool:
+        """Whether what a page is made of is still being read; the tab is turned to again when it is not."""
+        if key not in self._read:
+            part = self._parts.get(key)
+            if self._at_once or part is None or part.module in sys.modules:
+                return False
+            self._read[key] = Aside(part.read, partial(self._arrived, key), self)
+        return not self._read[key].done
+
+    def _arrived(self, key: str) -> None:
+        if key == self.current:
+            self._turn(self.bar.currentIndex())
+
+    def _foresee(self, index: int) -> None:
+        """The mouse is over a tab: what its page is made of will be wanted."""
+        if 0 <= index < len(self._keys) and self._keys[index] not in self._pages:
+            self._reads(self._keys[index])
 
     def showEvent(self, event: object) -> None:
         self._turn(self.bar.currentIndex())

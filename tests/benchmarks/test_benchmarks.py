@@ -18,6 +18,7 @@ PROMISED = {
     "edit_to_paint_jobs_ms_p99",
     "start_ratio",
     "memory_ratio",
+    "start_block_ms",
     "sweep_ms",
     "heat_map_ms",
     "ways_ms",

@@ -69,7 +69,7 @@ class ComparePage(QWidget):
         self.bars.renamed.connect(self._ask_name)
         self.bars.menu_asked.connect(self._show_menu)
         context.pins.changed.connect(self._look_again)
-        context.view.changed.connect(self._look_again)
+        context.view.figures_changed.connect(self._look_again)
         for question in (answers.methods, answers.devices):
             question.answered.connect(self._look_again)
         self._place()

@@ -63,7 +63,7 @@ class Donut(QWidget):
         self.setAccessibleName(self.tr("Memory by component"))
         selection.selected.connect(self._selected)
         selection.hovered.connect(self.update)
-        view.changed.connect(self._reword)
+        view.figures_changed.connect(self._reword)
 
     def set_result(self, result: Result) -> None:
         """Show an estimate; the last good one, dimmed, where there is none."""

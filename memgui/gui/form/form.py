@@ -30,6 +30,8 @@ from memgui.spec import Device, Issue
 from memgui.spec.fields import BY_PATH, FIELDS, SECTIONS, Field, Kind
 
 _SIZES = tuple(field.path for field in FIELDS if field.kind is Kind.BYTES)
+AT_ONCE = 4
+"""So many rows are made ahead in one turn of the event loop."""
 OPEN_AT_FIRST = ("workload", "precision", "engine", "device")
 REST_MS = 400
 """What is wrong is said after a rest this long, not while a number is half typed."""
@@ -67,13 +69,15 @@ class Form(QWidget):
         self._rest.setSingleShot(True)
         self._rest.setInterval(REST_MS)
         self._rest.timeout.connect(self._show_issues)
+        self._ahead = QTimer(self)
+        self._ahead.setInterval(0)
+        self._ahead.timeout.connect(self._make_some)
         document.result.connect(self.set_result)
         document.restored.connect(self.go_to)
         selection.field_requested.connect(self.go_to)
         selection.field_hovered.connect(self._point_at)
-        view.changed.connect(self._show_sizes)
+        view.figures_changed.connect(self._show_sizes)
         QApplication.instance().focusChanged.connect(self._focus_moved)  # type: ignore[union-attr]
-        self.open_sections(OPEN_AT_FIRST)
         if document.last_result.generation:
             self.set_result(document.last_result)
 
@@ -134,10 +138,23 @@ class Form(QWidget):
         self._scroll.setWidget(body)
         self._column.addWidget(self._scroll, 1)
 
-    def open_sections(self, keys: Iterable[str]) -> None:
-        """Open these sections and close the others."""
-        for key, section in self.sections.items():
-            section.set_open(key in keys)
+    def open_section(self, key: str) -> None:
+        """Open a section; one that does not exist is ignored (an older memgui's setting)."""
+        section = self.sections.get(key)
+        if section is not None:
+            section.set_open(True)
+
+    def make_ahead(self) -> None:
+        """Make the rows of closed sections while the person rests, so that opening one is quick."""
+        self._ahead.start()
+
+    def _make_some(self) -> None:
+        for section in self.sections.values():
+            if section.make_rows(AT_ONCE, advanced=self.find_button.isChecked()):
+                return
+        self._ahead.stop()
+        if self.find_line.text():
+            self._find(self.find_line.text())
 
     def _adopt(self, row: Row) -> None:
         self._rows[row.field.path] = row
@@ -326,12 +343,16 @@ class Form(QWidget):
     def _find_toggled(self, on: bool) -> None:
         self.find_line.setVisible(on)
         if on:
+            self._ahead.start()
             self.find_line.setFocus(Qt.FocusReason.OtherFocusReason)
         else:
             self.find_line.clear()
 
     def _find(self, text: str) -> None:
+        """Show the fields that answer ``text``, as soon as the rows of all are made."""
         words = text.casefold().split()
+        if words and self._ahead.isActive():
+            return
 
         def wanted(field: Field) -> bool:
             said = f"{field_text(field.label)} {field_text(field.help)} {field.path}".casefold()
@@ -351,6 +372,8 @@ class Form(QWidget):
         return False
 
     def _go_to_found(self) -> bool:
+        while self._ahead.isActive():
+            self._make_some()
         row = next((row for row in self.rows() if row.isVisible()), None)
         if row is not None:
             row.take_focus()

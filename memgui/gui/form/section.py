@@ -46,6 +46,7 @@ class Section(QWidget):
         self.key = key
         self.fields = fields
         self.rows: dict[str, Row] = {}
+        self._in_order = sorted(fields, key=lambda field: field.advanced)
         self._document = document
         self._wanted: Callable[[Field], bool] | None = None
         self._result: Result | None = None
@@ -126,10 +127,10 @@ class Section(QWidget):
     def _toggled(self, on: bool) -> None:
         if on:
             self._build()
-        if self._body is not None:
-            self._body.setVisible(on)
         if self._result is not None:
             self.refresh(self._result)
+        if self._body is not None:  # with all its rows at once
+            self._body.setVisible(on)
         self.toggled.emit(self.key, on)
 
     def _show_more(self) -> None:
@@ -139,28 +140,35 @@ class Section(QWidget):
 
     def _build(self) -> None:
         """Make the rows that can now be seen and are not made yet."""
-        look = Look.of(self)
+        self.make_rows(len(self.fields), advanced=self.more.isChecked() or self._wanted is not None)
+
+    def make_rows(self, most: int, *, advanced: bool = False) -> int:
+        """Make up to so many rows that are not made yet, out of sight, with ``advanced`` ones; how many."""
         if self._body is None:
             self._body = QWidget(self)
+            self._body.setVisible(self.is_open)
             column = QVBoxLayout(self._body)
-            column.setContentsMargins(0, 0, 0, look.px(2))
+            column.setContentsMargins(0, 0, 0, Look.of(self).px(2))
             column.setSpacing(0)
             column.addWidget(self.more)
             self._column.addWidget(self._body)
-        with_advanced = self.more.isChecked() or self._wanted is not None
-        column = self._body.layout()  # type: ignore[assignment]
-        for place, field in enumerate(sorted(self.fields, key=lambda field: field.advanced)):
-            if field.path not in self.rows and (with_advanced or not field.advanced):
-                row = Row(field, self._body)
-                self.rows[field.path] = row
-                if isinstance(row.box, ChoiceBox):
-                    row.box.asks = partial(self._refused, field)
-                elif isinstance(row.box, TextBox) and field.path == TARGETS:
-                    row.box.offers = partial(self._offered, field)
-                row.hide()
-                # The plain rows stand before "more", the advanced ones after it.
-                column.insertWidget(place + (1 if field.advanced else 0), row)
-                self.row_made.emit(row)
+        missing = [
+            (place, field)
+            for place, field in enumerate(self._in_order)
+            if field.path not in self.rows and (advanced or not field.advanced)
+        ]
+        for place, field in missing[:most]:
+            row = Row(field, self._body)
+            self.rows[field.path] = row
+            if isinstance(row.box, ChoiceBox):
+                row.box.asks = partial(self._refused, field)
+            elif isinstance(row.box, TextBox) and field.path == TARGETS:
+                row.box.offers = partial(self._offered, field)
+            row.hide()
+            # The plain rows stand before "more", the advanced ones after it.
+            self._body.layout().insertWidget(place + (1 if field.advanced else 0), row)  # type: ignore[union-attr]
+            self.row_made.emit(row)
+        return min(most, len(missing))
 
     def _refused(self, field: Field) -> Mapping[object, Message]:
         return {} if self._result is None else refused(self._result.scenario, field)
@@ -182,7 +190,16 @@ class Section(QWidget):
         self._say_empty("" if self._paths else nothing_here(self.key, scenario))
 
     def _arrange(self, scenario: Scenario) -> None:
-        """Bring the rows into sight that are to be seen, and no others."""
+        """Bring the rows into sight that are to be seen, and no others; they find their places together."""
+        assert self._body is not None
+        column = self._body.layout()
+        assert column is not None
+        column.setEnabled(False)
+        self._choose_rows(scenario)
+        column.setEnabled(True)
+        column.activate()
+
+    def _choose_rows(self, scenario: Scenario) -> None:
         self._seen = []
         open_more = self.more.isChecked()
         for path, row in self.rows.items():

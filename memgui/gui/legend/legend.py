@@ -107,7 +107,7 @@ class Legend(QWidget):
         """All that is painted beside the figures: titles, names, which lines there are."""
         self.tree.rows_changed.connect(self._fit)
         selection.selected.connect(self._selected)
-        view.changed.connect(lambda view: self._show())
+        view.figures_changed.connect(lambda view: self._show())
 
     def set_result(self, result: Result) -> None:
         """Show an estimate; the last good one, dimmed, where there is none."""

@@ -139,7 +139,7 @@ class MeasuredPage(QWidget):
         self.setFocusProxy(self.figure)
         self.measurements.changed.connect(self._show)
         self.measurements.explained.answered.connect(self._explain)
-        context.view.changed.connect(self._show)
+        context.view.figures_changed.connect(self._show)
 
     def _lay_out(self) -> None:
         look = Look.of(self)
@@ -279,7 +279,7 @@ class MeasuredPage(QWidget):
 
     def _show(self, _: object = None) -> None:
         estimate, runs = self._estimate, self.measurements.all
-        now = (estimate, runs, self._view.view)
+        now = (estimate, runs, self._view.view.units)
         if estimate is None or not self.isVisible() or now == self._shown:
             return
         self._shown = now

@@ -50,7 +50,7 @@ class TimelinePage(QWidget):
         self.chart.pointed.connect(self._point)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusProxy(self.chart)
-        view.changed.connect(self._redraw)
+        view.figures_changed.connect(self._redraw)
 
     def set_result(self, result: Result) -> None:
         """Show another estimate; the last good one where there is none."""

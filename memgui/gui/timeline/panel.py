@@ -36,7 +36,7 @@ class MomentPanel(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Minimum)
         selection.hovered.connect(self.update)
         selection.selected.connect(self.update)
-        view.changed.connect(self.update)
+        view.figures_changed.connect(self.update)
 
     def show_moment(self, estimate: Estimate, index: int, peak: int) -> None:
         """Show another moment."""

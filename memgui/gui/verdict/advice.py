@@ -65,7 +65,7 @@ class Advice(QObject):
         band.chip_pressed.connect(self._press)
         document.changed.connect(self._wait)
         document.result.connect(self._follow)
-        view.changed.connect(self._show)
+        view.figures_changed.connect(self._show)
         for question in (answers.ways, answers.reach, answers.ladder):
             question.answered.connect(self._show)
         self._follow(document.last_result)

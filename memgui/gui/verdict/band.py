@@ -67,7 +67,7 @@ class VerdictBand(QWidget):
         self._chips.pressed.connect(self.chip_pressed)
         self._chips.more_requested.connect(self.more_requested)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        view.changed.connect(self._reword)
+        view.figures_changed.connect(self._reword)
 
     @property
     def bar(self) -> CapacityBar:

@@ -84,7 +84,7 @@ class CapacityBar(QWidget):
         self.setAccessibleName(self.tr("Capacity"))
         selection.selected.connect(self.update)
         selection.hovered.connect(self.update)
-        view.changed.connect(self._reword)
+        view.figures_changed.connect(self._reword)
 
     def _reword(self, _: object = None) -> None:
         self._said = None

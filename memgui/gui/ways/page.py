@@ -50,7 +50,7 @@ class WaysPage(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusProxy(self.list)
         question.answered.connect(self._learn)
-        view.changed.connect(self._show)
+        view.figures_changed.connect(self._reword)
         self._place()
 
     def set_result(self, result: Result) -> None:
@@ -64,6 +64,11 @@ class WaysPage(QWidget):
 
     def hideEvent(self, event: QEvent) -> None:
         self._question.want("page", False)
+
+    def _reword(self) -> None:
+        """Figures are written in another unit: at once where they are in sight, else when they next are."""
+        self._ways = None
+        self._learn()
 
     def _learn(self) -> None:
         if not self.isVisible() or self._question.scenario is None:

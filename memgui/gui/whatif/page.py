@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
@@ -138,7 +138,7 @@ class WhatIfPage(QWidget):
         what_if.largest.answered.connect(self._show_largest)
         what_if.heat_map.answered.connect(self._show_heat)
         what_if.planned.connect(self._show_present)
-        self._view.changed.connect(self._redraw)
+        self._view.figures_changed.connect(self._redraw_next)
         self.controls.shown.connect(lambda which: self._stack.setCurrentIndex(0 if which == CHART else 1))
         self.controls.copy_asked.connect(self.copy_csv)
         for source in (self.chart, self.table, self.largest):
@@ -211,7 +211,11 @@ class WhatIfPage(QWidget):
         self._sweep_part.set_texts(self.tr("Peak memory · {field}").format(field=name), note)
         self._heat_part.set_texts(" × ".join(field_text(BY_PATH[one].label) for one in fields), numbers.unit)
 
-    def _redraw(self, _: object = None) -> None:
+    def _redraw_next(self, _: object = None) -> None:
+        """The window is painted with its new figures first."""
+        QTimer.singleShot(1, self, self._redraw)
+
+    def _redraw(self) -> None:
         self.chart.repaint_all()
         self.table.show_sweep(self._swept)
         self.heat.repaint_all()

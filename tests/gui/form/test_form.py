@@ -12,7 +12,7 @@ from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
 from memgui.gui.form.device_box import DeviceBox
-from memgui.gui.form.form import Form
+from memgui.gui.form.form import OPEN_AT_FIRST, Form
 from memgui.gui.form.number_box import NumberBox
 from memgui.gui.form.row import Row
 from memgui.gui.form.summary import summary
@@ -32,9 +32,17 @@ def document(qapp: QApplication) -> Iterator[Document]:
     made.settle()
 
 
+def opened(document: Document, selection: Selection) -> Form:
+    """A form with the sections open that a window opens at first."""
+    made = Form(document, selection, ViewSettings(parent=document), lambda text: [])
+    for key in OPEN_AT_FIRST:
+        made.open_section(key)
+    return made
+
+
 @pytest.fixture
 def form(document: Document, qtbot: QtBot) -> Form:
-    made = Form(document, Selection(document), ViewSettings(parent=document), lambda text: [])
+    made = opened(document, Selection(document))
     qtbot.addWidget(made)
     made._rest.setInterval(0)
     made.resize(320, 700)
@@ -212,13 +220,30 @@ def test_rows_are_made_when_a_section_opens(form: Form) -> None:
 def test_search_finds_advanced_fields_and_goes_there(form: Form, qtbot: QtBot) -> None:
     form.find_field()
     QTest.keyClicks(form.find_line, "gradient clip")
-    assert visible(form) == {"training.gradient_clipping"}
+    qtbot.waitUntil(lambda: visible(form) == {"training.gradient_clipping"})
     QTest.keyClick(form.find_line, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: row(form, "training.gradient_clipping").isAncestorOf(form.focusWidget()))
     form.find_field()
     QTest.keyClick(form.find_line, Qt.Key.Key_Escape)
     assert {LENGTH, BATCH} <= visible(form)
     assert "training.gradient_clipping" not in visible(form)
+
+
+def test_who_types_faster_than_rows_are_made_goes_to_the_right_one(form: Form, qtbot: QtBot) -> None:
+    form.find_field()
+    QTest.keyClicks(form.find_line, "gradient clip")
+    QTest.keyClick(form.find_line, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: row(form, "training.gradient_clipping").isAncestorOf(form.focusWidget()))
+
+
+def test_rows_made_ahead_stay_out_of_sight_until_their_section_opens(form: Form, qtbot: QtBot) -> None:
+    before = visible(form)
+    form.make_ahead()
+    qtbot.waitUntil(lambda: bool(form.sections["model"].rows) and bool(form.sections["parallelism"].rows))
+    assert visible(form) == before
+    form.sections["model"].set_open(True)
+    assert "model.hidden_size" in visible(form)
+    assert "model.norm" not in visible(form)
 
 
 def test_a_device_is_one_step_and_other_memory_is_another_device(form: Form, document: Document) -> None:
@@ -236,7 +261,7 @@ def test_a_device_is_one_step_and_other_memory_is_another_device(form: Form, doc
 
 def test_a_number_pointed_at_elsewhere_tints_its_row(document: Document, qtbot: QtBot) -> None:
     selection = Selection(document)
-    form = Form(document, selection, ViewSettings(parent=document), lambda text: [])
+    form = opened(document, selection)
     qtbot.addWidget(form)
     form.resize(320, 700)
     with qtbot.waitExposed(form):
