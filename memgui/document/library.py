@@ -23,7 +23,8 @@ from memgui.presets import entries, share
 from memgui.presets.codec import Preset
 from memgui.presets.entries import Entry, Layer
 from memgui.presets.settings import SettingsStore
-from memgui.presets.store import Deleted, NameTaken, PresetChanged, PresetStore
+from memgui.presets.store import NameTaken, PresetChanged, PresetStore
+from memgui.presets.trash import Deleted
 from memgui.spec import QT_TRANSLATE_NOOP, Message, ModelSpec, Scenario, one_line
 
 
@@ -235,6 +236,17 @@ class Library(Opening):
             action_text=QT_TRANSLATE_NOOP("messages", "Bring it back"),
             action=deletion.undo,
         )
+
+    def deleted(self) -> tuple[Deleted, ...]:
+        """What was thrown away in the last month and can be brought back."""
+        return self._presets.deleted()
+
+    def bring_back(self, deleted: Deleted) -> None:
+        """Take a preset out of the trash."""
+        back = self._try(lambda: self._presets.restore(deleted))
+        if back is not None:
+            self.changed.emit()
+            self._tell(Message(QT_TRANSLATE_NOOP("messages", "“{name}” is back."), {"name": back.name}))
 
     def import_file(self, path: Path) -> None:
         """Take the presets in a file among the person's."""

@@ -246,7 +246,7 @@ class PresetsDock(QWidget):
         self.model.fill(self._library, text)
         for item in self.model.items():
             if item.data(KIND) in (Row.HEADING, Row.FAMILY):
-                at_first = item.data(KIND) is Row.HEADING
+                at_first = item.data(KIND) is Row.HEADING and item.data(KEY) != "heading/deleted"
                 self.tree.setExpanded(item.index(), bool(text) or before.get(item.data(KEY), at_first))
             if current and item.data(KEY) == current:
                 self.tree.setCurrentIndex(item.index())
@@ -281,6 +281,8 @@ class PresetsDock(QWidget):
             self._library.open_path(value)
         elif isinstance(value, ModelEntry):
             self._library.use_entry(value)
+        elif index.data(KIND) is Row.DELETED:
+            self._library.bring_back(value)
 
     def _delete_current(self) -> None:
         value = self.tree.currentIndex().data(VALUE)
@@ -297,7 +299,8 @@ class PresetsDock(QWidget):
         self.tree.setCurrentIndex(index)
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.tr("Open"), lambda: self._open(index))
+        opens = self.tr("Bring it back") if index.data(KIND) is Row.DELETED else self.tr("Open")
+        menu.addAction(opens, lambda: self._open(index))
         if isinstance(value, Entry):
             rename = menu.addAction(self.tr("Rename"), lambda: self.tree.edit(index))
             rename.setEnabled(value.writable)

@@ -43,6 +43,7 @@ class Row(Enum):
     FILE = "file"
     LOCAL = "local"
     MODEL = "model"
+    DELETED = "deleted"
     HINT = "hint"
 
 
@@ -67,6 +68,7 @@ class PresetsModel(QStandardItemModel):
         self._files(library, words)
         self._nearby(library, words)
         self._models(library, text)
+        self._deleted(library, words)
 
     def _presets(self, library: Library, words: list[str]) -> None:
         entries = [entry for entry in library.presets() if _has(words, entry.name, entry.notes)]
@@ -114,6 +116,17 @@ class PresetsModel(QStandardItemModel):
         else:
             _by_family(heading, found)
         self._append(heading, keep=not text)
+
+    def _deleted(self, library: Library, words: list[str]) -> None:
+        """What can be brought back, where there is anything; shut at first."""
+        found = [one for one in library.deleted() if _has(words, one.entry.name)]
+        heading = self._heading("deleted", translate("Presets", "Deleted"), len(found))
+        tip = translate("Presets", "Bring it back; it is kept for a month.")
+        for one in found:
+            row = _row(Row.DELETED, one_line(one.entry.name), one, f"deleted/{one.trashed.name}")
+            row.setToolTip(tip)
+            heading.appendRow(row)
+        self._append(heading, keep=False)
 
     def _heading(self, key: str, text: str, count: int) -> QStandardItem:
         row = _row(Row.HEADING, text, None, f"heading/{key}")

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,9 +42,9 @@ from memgui.presets.codec import (
 from memgui.presets.entries import Entry, Folder, Layer, State, digest, entry_of
 from memgui.presets.migrate import SCHEMA
 from memgui.presets.paths import AppPaths
+from memgui.presets.trash import Deleted, Trash
 from memgui.spec import NO_REPORT, QT_TRANSLATE_NOOP, ImportReport, Issue, Message, ModelSpec, Scenario
 
-TRASH_DAYS: Final = 30
 _STAMP: Final = "%Y%m%dT%H%M%S"
 
 
@@ -91,14 +91,6 @@ class Loaded(msgspec.Struct, frozen=True):
     issues: tuple[Issue, ...] = ()
 
 
-class Deleted(msgspec.Struct, frozen=True):
-    """What :meth:`PresetStore.restore` needs; ``data`` in case somebody empties the trash."""
-
-    entry: Entry
-    trashed: Path
-    data: bytes
-
-
 class PresetStore:
     """All presets there are.  Every method may raise :class:`FileFault`; then nothing was changed.
 
@@ -108,6 +100,7 @@ class PresetStore:
     def __init__(self, paths: AppPaths, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.folder = paths.presets
         self.trash = self.folder / "trash"
+        self._trash = Trash(self.trash, now)
         self.quarantine = self.folder / "quarantine"
         self._now = now
         self._user = Folder(self.folder, Layer.USER)
@@ -121,7 +114,7 @@ class PresetStore:
         takes them away: a preset that cannot be read is never deleted.  Raises nothing.
         """
         sweep(self.folder)
-        self._empty_trash()
+        self._trash.empty()
         told: list[Message] = []
         found = self._user.entries()
         if not found and os.path.lexists(self.folder):
@@ -209,10 +202,17 @@ class PresetStore:
         data = b""
         with suppress(FileFault):  # what cannot be read can be deleted all the same
             data = read_whole(entry.path, MAX_BYTES)
-        return Deleted(entry, move_into(entry.path, self.trash, self._stamped(entry.path)), data)
+        return Deleted(entry, self._trash.take(entry.path), data)
+
+    def deleted(self) -> tuple[Deleted, ...]:
+        """What was thrown away in the last month, by this run or an earlier one, the newest first."""
+        return self._trash.listed(self.folder)
 
     def restore(self, deleted: Deleted) -> Entry:
-        """Put a deleted preset back as it was: same file, bytes, mode and time."""
+        """Put a deleted preset back as it was: same file, bytes, mode and time.
+
+        Where another one has taken its name meanwhile, it gets a number.
+        """
         path = deleted.entry.path
         try:
             path = move_into(deleted.trashed, self.folder, path.name)
@@ -221,7 +221,12 @@ class PresetStore:
                 raise
             make_folder(self.folder)
             write_atomic(path, deleted.data, new=True)
-        return entry_of(deleted.data, path, Layer.USER)
+        entry = entry_of(deleted.data or read_whole(path, MAX_BYTES), path, Layer.USER)
+        others = (one for one in self._user.entries() if one.path != path)
+        if entry.writable and _folded(entry.name) in {_folded(one.name) for one in others}:
+            with suppress(FileFault):  # it is back all the same
+                return self.update(entry, name=self.free_name(entry.name))
+        return entry
 
     def import_file(self, path: StrPath) -> tuple[Loaded | FileFault, ...]:
         """Take the presets in a file (one or several) among the person's, under names that are free."""
@@ -298,21 +303,13 @@ class PresetStore:
         if found.digest != entry.digest and not overwrite:
             raise PresetChanged(entry, found)
         if found.state is State.DAMAGED and content is not None:
-            self._keep(entry.path, data)
+            self._trash.keep(entry.path, data)
             return Preset(name=entry.name, content=content, notes=entry.notes)
         self._demand_writable(found)
         decoded = decode(data, entry.path.name)
         if found.digest != entry.digest or decoded.schema != SCHEMA:
-            self._keep(entry.path, data)
+            self._trash.keep(entry.path, data)
         return decoded.preset
-
-    def _keep(self, path: Path, data: bytes) -> None:
-        """Put a copy of what is about to be replaced into the trash."""
-        make_folder(self.trash)
-        write_atomic(self.trash / self._stamped(path), data)
-
-    def _stamped(self, path: Path) -> str:
-        return f"{self._now().astimezone(UTC).strftime(_STAMP)}.{path.name}"
 
     def _set_aside(self, entry: Entry, reason: Message) -> Message:
         stem = entry.path.name[: -len(SUFFIX)]
@@ -325,16 +322,6 @@ class PresetStore:
             QT_TRANSLATE_NOOP("messages", "A preset cannot be read and was set aside as {place}. {reason}"),
             {"place": str(place), "reason": reason},
         )
-
-    def _empty_trash(self) -> None:
-        oldest = (self._now().astimezone(UTC) - timedelta(days=TRASH_DAYS)).strftime(_STAMP)
-        sweep(self.trash)
-        with suppress(OSError), os.scandir(self.trash) as found:
-            for item in found:
-                stamp = item.name.partition(".")[0]
-                if re.fullmatch(r"\d{8}T\d{6}(-\d+)?", stamp) and stamp < oldest:
-                    with suppress(OSError):
-                        os.unlink(item.path)
 
     def _demand_writable(self, entry: Entry) -> None:
         if entry.layer is not Layer.USER:

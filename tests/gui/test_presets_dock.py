@@ -183,3 +183,25 @@ def test_a_strangers_name_stays_on_one_line_and_his_tags_are_text(dock: PresetsD
     house.library.open_preset(entry)
     assert "\n" not in house.document.state.name
     assert store.entries()[0].name == name
+
+
+def test_what_an_earlier_run_deleted_is_brought_back_from_the_list(
+    house: House, dock: PresetsDock, qtbot: QtBot
+) -> None:
+    assert "Deleted" not in names(dock, Row.HEADING)  # nothing is there
+    house.library.save_as("Mine")
+    store = PresetStore(house.context.paths)  # as another window, or the run before
+    store.delete(store.entries()[0])
+    dock.fill()
+    assert names(dock, Row.PRESET) == []
+    assert names(dock, Row.DELETED) == ["Mine"]
+    heading = index(dock, "Deleted")
+    assert not dock.tree.isExpanded(heading)
+    dock.tree.setExpanded(heading, True)
+    dock.tree.setCurrentIndex(
+        next(one.index() for one in dock.model.items() if one.data(KIND) is Row.DELETED)
+    )
+    QTest.keyClick(dock.tree, Qt.Key.Key_Return)
+    assert names(dock, Row.PRESET) == ["Mine"]
+    assert names(dock, Row.DELETED) == []
+    assert house.told[-1].message.text == "“Mine” is back."

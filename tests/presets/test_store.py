@@ -180,13 +180,32 @@ def test_restore_beside_a_preset_that_took_the_place(store: PresetStore) -> None
     store.create("A", MODEL)
     back = store.restore(deleted)
     assert store.load(back).preset.content == SCENARIO
-    assert names(store) == ["A", "A"]
+    assert names(store) == ["A", "A (2)"]  # one name for one preset
 
 
 def test_restore_after_the_trash_was_emptied(store: PresetStore) -> None:
     deleted = store.delete(store.create("A", SCENARIO))
     deleted.trashed.unlink()
     assert store.load(store.restore(deleted)).preset.content == SCENARIO
+
+
+def test_what_was_deleted_is_listed_and_brought_back_by_a_later_run(paths: AppPaths) -> None:
+    today = datetime(2025, 3, 31, tzinfo=UTC)
+    for days, name in ((3, "Older"), (2, "Newer")):
+        before = PresetStore(paths, now=lambda days=days: today - timedelta(days=days))  # type: ignore[misc]
+        before.delete(before.create(name, SCENARIO))
+    later = PresetStore(paths, now=lambda: today)
+    (later.trash / "not ours.txt").write_text("x")
+    (later.trash / "20250331T000000.broken.memgui.json").write_text("{")
+    assert [one.entry.name for one in later.deleted()] == ["broken", "Newer", "Older"]
+    _, newer, _ = later.deleted()
+    back = later.restore(newer)
+    assert (back.name, back.path.parent) == ("Newer", later.folder)
+    assert later.load(back).preset.content == SCENARIO
+    assert [one.entry.name for one in later.deleted()] == ["broken", "Older"]
+    with pytest.raises(FileFault):
+        later.restore(newer)  # it is not there any more
+    assert names(later) == ["Newer"]
 
 
 def test_trash_is_emptied_after_a_month(paths: AppPaths) -> None:
