@@ -150,6 +150,11 @@ class Share(NamedTuple):
     fill_experts: int = 1
     split_parts: tuple[str, ...] = ()
 
+    @property
+    def whole(self) -> Share:
+        """The same part of each matrix, of all layers."""
+        return self._replace(start=0, stop=None, stem=True, tail=True, experts_from=0)
+
     def cuts(self, part: str) -> bool:
         """Whether weights of ``part`` may be other than whole here."""
         split = self.tensor > 1 or self.expert > 1 or self.fill_vocabulary
@@ -186,6 +191,7 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
         return tuple(_from_file(program, scheme.table, share))
     base = number_format(scheme.base).bytes_for(1) if scheme.base else 0  # 0: as the program has them
     found: list[tuple[Parameter | State, int]] = []
+    known = _known(program, share.whole)
     together: list[tuple[list[Parameter], tuple[int, ...], int, bool]] = [
         (block.tape.parameters, layers, times, share.tail if block is program.tail else share.stem)
         for block, layers, times in places(program)
@@ -206,9 +212,19 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
                 if parameter.grad or as_it_is:
                     found.append((parameter, count))
                 else:
-                    chosen = weight_format(name or scheme.base or PLAIN[parameter.width])
-                    found += ((piece, count) for piece in pieces(parameter, shape, chosen, share))
+                    chosen = name or scheme.base or PLAIN[parameter.width]
+                    made = known.get((parameter, chosen))
+                    if made is None:
+                        made = tuple(pieces(parameter, shape, weight_format(chosen), share))
+                        known[parameter, chosen] = made
+                    found += [(piece, count) for piece in made]
     return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _known(program: Program, share: Share) -> dict[tuple[Parameter, str], tuple[State, ...]]:
+    """The pieces that formats make of weights, wherever their layers are: as far as somebody asked."""
+    return {}
 
 
 PLAIN = {2: "bf16", 4: "fp32"}

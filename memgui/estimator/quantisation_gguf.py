@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from memgui.estimator.tape import Parameter
@@ -74,10 +75,11 @@ def mixed(scheme: WeightScheme, parameter: Parameter, shape: Matrix | None, plac
         return [("", count)]
     if GGML[base].block == 1:
         return [(scheme.linear, count)]
-    kinds = Counter(
-        fitting(kind, shape.columns) for kind in _kinds(scheme.mix, base, parameter, shape, place)
-    )
-    return [(f"ggml_{kind}", number) for kind, number in kinds.items()]
+    often: dict[str, int] = {}
+    for kind, number in Counter(_kinds(scheme.mix, base, parameter, shape, place)).items():
+        name = f"ggml_{fitting(kind, shape.columns)}"
+        often[name] = often.get(name, 0) + number
+    return list(often.items())
 
 
 def fitting(kind: str, columns: int) -> str:
@@ -101,10 +103,17 @@ def _kinds(name: str, base: str, parameter: Parameter, shape: Matrix, place: Pla
     elif not place.layers:
         yield base
     else:
-        counted = _counted(model, what)
-        for layer in place.layers:
-            index = counted.index(layer) if layer in counted else layer
-            yield _in_layer(name, base, what, model, index, len(counted))
+        within = _in_layers(name, base, what, model)
+        yield from [within[layer] for layer in place.layers]
+
+
+@lru_cache(maxsize=64)
+def _in_layers(name: str, base: str, what: str, model: ModelSpec) -> tuple[str, ...]:
+    """What every layer has, those of encoders too."""
+    counted = _counted(model, what)
+    place = {layer: index for index, layer in enumerate(counted)}
+    layers = range(model.num_hidden_layers + model.num_encoder_layers)
+    return tuple([_in_layer(name, base, what, model, place.get(one, one), len(counted)) for one in layers])
 
 
 def _counted(model: ModelSpec, what: str) -> list[int]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from msgspec import structs
+
 from memgui.estimator.coverage import NotCovered, not_with
 from memgui.estimator.engines.cache import RECURRENT
 from memgui.estimator.engines.ggml_recurrent import Recurrent
@@ -20,7 +22,7 @@ from memgui.estimator.engines.told import all_cells, windows
 from memgui.spec.formats import CACHE_FORMATS
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.model import ModelSpec, pattern_at
-from memgui.spec.scenario import Scenario
+from memgui.spec.scenario import Inference, Scenario
 
 ALIGNMENT = 128
 """Bytes that CUDA buffers are aligned to."""
@@ -113,10 +115,22 @@ def compute_buffer(scenario: Scenario, device: int = 0, devices: int = 1) -> Com
     not where matrices are split by rows.
     """
     copies = 4 if devices > 1 and scenario.parallelism.tensor == 1 else 1
-    return _planned(scenario, copies, device == 0, device == devices - 1)
+    return _planned(_computed(scenario), copies, device == 0, device == devices - 1)
 
 
-@lru_cache(maxsize=8)
+def _computed(scenario: Scenario) -> Scenario:
+    """``scenario`` without what decides nothing here: where weights lie, in which format, on what."""
+    plain = Inference()
+    inference = structs.replace(
+        scenario.inference,
+        weight_format=plain.weight_format,
+        n_gpu_layers=plain.n_gpu_layers,
+        n_cpu_moe=plain.n_cpu_moe,
+    )
+    return Scenario(model=scenario.model, task=scenario.task, inference=inference)
+
+
+@lru_cache(maxsize=32)
 def _planned(scenario: Scenario, copies: int, first: bool, head: bool) -> Compute:
     """The same, once for all devices between the first and the last."""
     graph = _Writer(scenario, copies, first=first).write(head=head)
