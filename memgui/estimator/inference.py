@@ -20,7 +20,6 @@ from typing import Final
 import msgspec
 
 from memgui.estimator.account import account
-from memgui.estimator.measure import Bytes, Contents
 from memgui.estimator.moments import LOAD, SERVING, Amount, Overhead, amount_of, moment
 from memgui.estimator.once import once
 from memgui.estimator.overhead import BLOCK, block_bytes
@@ -29,7 +28,7 @@ from memgui.estimator.program import Program, compiled
 from memgui.estimator.quantisation import WHOLE, Share, matrix, scheme_of
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
-from memgui.estimator.search import Heights, Highest
+from memgui.estimator.search import Highest, measured
 from memgui.estimator.stages import cached, on_stage, points
 from memgui.estimator.stock import Stock
 from memgui.estimator.symbols import INFERENCE
@@ -61,10 +60,10 @@ class Pass:
         self.name = name
         self.program = program
         self.inputs = [*_inputs(program, scenario.inference.linear_causal_mask), *beside]
-        self.numbers = Bytes(monomial_values(scenario, program, INFERENCE))
-        self.tensors = Contents(self.numbers)
+        there = measured(program, tuple(monomial_values(scenario, program, INFERENCE)))
+        self.numbers, self.tensors = there.numbers, there.tensors
         self.walk = walk_of(program)
-        self.heights = Heights(self.walk, self.numbers)
+        self.heights = there.heights(self.walk)
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
 
     def cached(self, *, before: bool = False) -> int:

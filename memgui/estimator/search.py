@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
-from memgui.estimator.measure import Bytes
+from memgui.estimator.measure import Bytes, Contents
 from memgui.estimator.points import Layer, Outside, Place, Point, Row, Spot
+from memgui.estimator.program import Program
 from memgui.estimator.stock import Stock
 from memgui.estimator.walk import Walk
 
@@ -185,3 +187,30 @@ class Heights:
                 return Highest(most, number, order, point, offset)
             before += many
         raise IndexError(order)
+
+
+class Measured:
+    """A program's things in the numbers of a workload: as ``numbers``, as ``tensors``, along its walks.
+
+    Runs that differ in what lies beside the walk look at the same.
+    """
+
+    __slots__ = ("_heights", "numbers", "tensors")
+
+    def __init__(self, values: Iterable[int], *, whole: bool) -> None:
+        self.numbers = Bytes(list(values), whole=whole)
+        self.tensors = Contents(self.numbers)
+        self._heights: dict[Walk, Heights] = {}
+
+    def heights(self, walk: Walk) -> Heights:
+        """How many bytes are alive at the points of a walk."""
+        found = self._heights.get(walk)
+        if found is None:
+            found = self._heights[walk] = Heights(walk, self.numbers)
+        return found
+
+
+@lru_cache(maxsize=64)
+def measured(program: Program, values: tuple[int, ...], *, whole: bool = False) -> Measured:
+    """What ``program`` holds where its monomials have these ``values``; ``whole``: see :class:`Bytes`."""
+    return Measured(values, whole=whole)

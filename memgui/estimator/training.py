@@ -15,7 +15,6 @@ from memgui.estimator.between import referring
 from memgui.estimator.keeping import keeping_of
 from memgui.estimator.layout import layout_of
 from memgui.estimator.loading import base_of, loaded_excess
-from memgui.estimator.measure import Bytes, Contents
 from memgui.estimator.moments import FURTHER, STEADY, Amount, Overhead, amount_of
 from memgui.estimator.once import once
 from memgui.estimator.optimizers import OPTIMIZERS
@@ -25,7 +24,7 @@ from memgui.estimator.program import Program
 from memgui.estimator.quantisation import base_scheme
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
-from memgui.estimator.search import Heights, Highest
+from memgui.estimator.search import Heights, Highest, measured
 from memgui.estimator.shards import sharing_of
 from memgui.estimator.steps import steps
 from memgui.estimator.stock import NOTHING, Stock
@@ -83,9 +82,9 @@ class TrainingRun(Run):
         if unused_buffers:
             dims = (unused_buffers, *program.context.residual)
             self.inputs.append(batch_input(program, "receive buffers", dims, program.options.width))
-        self.values = monomial_values(scenario, program, TRAINING)
-        self.numbers = Bytes(self.values, whole=whole)
-        self.tensors = Contents(self.numbers)
+        self.measured = measured(program, tuple(monomial_values(scenario, program, TRAINING)), whole=whole)
+        self.numbers, self.tensors = self.measured.numbers, self.measured.tensors
+        self.values = self.numbers.values
         self.accumulates = training.gradient_accumulation_steps > 1
         self.main_gradients = keeping.gradients_lie
         self.gradients_stay = self.main_gradients or not training.zero_grad_set_to_none
@@ -95,7 +94,6 @@ class TrainingRun(Run):
         self.lengthy_sizes = [self.numbers.of(tensor) for tensor in self.account.lengthy]
         self.refers = any(referring(kind) for kind in program.kinds)
         """whether modules keep something of a micro batch until they run again"""
-        self._heights: dict[Walk, Heights] = {}
 
     # -- what stays -----------------------------------------------------------------------------
 
@@ -286,10 +284,7 @@ class TrainingRun(Run):
 
     def heights(self, walk: Walk) -> Heights:
         """How many bytes are alive at the points of a walk."""
-        found = self._heights.get(walk)
-        if found is None:
-            found = self._heights[walk] = Heights(walk, self.numbers)
-        return found
+        return self.measured.heights(walk)
 
     def peak(self) -> Found:
         return self._saving(self._stepping())
