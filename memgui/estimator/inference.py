@@ -145,7 +145,7 @@ class InferenceRun(Run):
 
     def forward(self, walk: Walk) -> Sequence[Point]:
         """The points of a pass here."""
-        return walk.forward() if self.share is WHOLE else tuple(points(walk, self.share))
+        return walk.forward() if self.share is WHOLE else points(walk, self.share)
 
     def rows(self, walk: Walk) -> Sequence[Point | Row]:
         """The same, layers in a row together."""

@@ -233,7 +233,7 @@ class Program:
     @property
     def runs(self) -> Iterator[tuple[Kind, int]]:
         """The layers of all stacks in order, as runs of equal ones."""
-        return (run for stack in self.stacks for run in stack.runs)
+        return chain.from_iterable([stack.runs for stack in self.stacks])
 
     @property
     def frames(self) -> Iterator[Block]:

@@ -204,7 +204,7 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
             place = Place(program.model, share.of(layers, parameter.part))
             if layers and not place.layers:
                 continue
-            shape = matrix(parameter)
+            shape = known.shape(parameter)
             cut = share.cuts(parameter.part)
             for name, often in formats(scheme, parameter, shape, place):
                 count = often * times
@@ -213,18 +213,38 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
                     found.append((parameter, count))
                 else:
                     chosen = name or scheme.base or PLAIN[parameter.width]
-                    made = known.get((parameter, chosen))
-                    if made is None:
-                        made = tuple(pieces(parameter, shape, weight_format(chosen), share))
-                        known[parameter, chosen] = made
-                    found += [(piece, count) for piece in made]
+                    found += [(piece, count) for piece in known.pieces(parameter, chosen, share)]
     return tuple(found)
 
 
+class _Known:
+    """Of a program's weights what shape they have and what formats make of them, wherever their layers are."""
+
+    __slots__ = ("_pieces", "_shapes")
+
+    def __init__(self) -> None:
+        self._shapes: dict[Parameter, Matrix | None] = {}
+        self._pieces: dict[tuple[Parameter, str], tuple[State, ...]] = {}
+
+    def shape(self, parameter: Parameter) -> Matrix | None:
+        """See :func:`matrix`."""
+        if parameter not in self._shapes:
+            self._shapes[parameter] = matrix(parameter)
+        return self._shapes[parameter]
+
+    def pieces(self, parameter: Parameter, name: str, share: Share) -> tuple[State, ...]:
+        """See :func:`pieces`; ``name`` is the format's."""
+        found = self._pieces.get((parameter, name))
+        if found is None:
+            found = tuple(pieces(parameter, self.shape(parameter), weight_format(name), share))
+            self._pieces[parameter, name] = found
+        return found
+
+
 @lru_cache(maxsize=64)
-def _known(program: Program, share: Share) -> dict[tuple[Parameter, str], tuple[State, ...]]:
-    """The pieces that formats make of weights, wherever their layers are: as far as somebody asked."""
-    return {}
+def _known(program: Program, share: Share) -> _Known:
+    """What is known of them where devices have such a ``share`` of each matrix."""
+    return _Known()
 
 
 PLAIN = {2: "bf16", 4: "fp32"}

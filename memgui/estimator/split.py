@@ -151,10 +151,12 @@ def within(runs: Iterable[tuple[Run, int]], stage: Stage) -> list[tuple[Run, int
         return listed
     found: list[tuple[Run, int]] = []
     for start, count in stage.spans:
-        at = 0
+        at, stop = 0, start + count
         for one, many in listed:
-            here = min(at + many, start + count) - max(at, start)
-            if here > 0:
-                found.append((one, here))
-            at += many
+            end = at + many
+            if end > start:
+                if at >= stop:
+                    break
+                found.append((one, min(end, stop) - max(at, start)))
+            at = end
     return found

@@ -12,6 +12,7 @@ embedding whole and the head's columns divided, whose logits are gathered.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -180,8 +181,13 @@ def on_stage(account: Account, program: Program, scheme: WeightScheme | None, sh
     )
 
 
-def points(walk: Walk, share: Share) -> Iterator[Point]:
+@lru_cache(maxsize=256)
+def points(walk: Walk, share: Share) -> tuple[Point, ...]:
     """The points of a pass on one device, without what layers on other devices leave there."""
+    return tuple(_points(walk, share))
+
+
+def _points(walk: Walk, share: Share) -> Iterator[Point]:
     stop = share.stop or 0
     elsewhere = Stock()
     for point in walk.forward():
@@ -204,6 +210,7 @@ def points(walk: Walk, share: Share) -> Iterator[Point]:
             yield msgspec.structs.replace(point, live=live, start=first, count=last - first)
 
 
+@lru_cache(maxsize=256)
 def cached(walk: Walk, share: Share, *, before: bool = False) -> Stock:
     """What the caches of one device's layers hold after a pass, or ``before`` it."""
     held = Stock()
