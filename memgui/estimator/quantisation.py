@@ -218,7 +218,7 @@ def stored(program: Program, scheme: WeightScheme, share: Share = WHOLE) -> Weig
 
 
 class _Known:
-    """Of a program's weights what shape they have and what formats make of them, wherever their layers are."""
+    """Of a program's weights their shapes and what formats make of them, wherever their layers are."""
 
     __slots__ = ("_pieces", "_shapes")
 
