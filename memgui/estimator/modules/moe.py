@@ -88,8 +88,10 @@ def grouped(t: Tape, c: Context, x: Tensor, given: Routed | None = None) -> Tens
     weights = op.index(t, routed.weights, order, "router weights", rows)
     narrow = t.tensor("experts in order", rows, INT32)
     t.run("_to_copy", (ordered,), (narrow,), (), ())
+    counts = t.tensor("tokens of each expert", ("E",), INT32)
+    t.run("histc", (narrow,), (counts,), (), ())
     offsets = t.tensor("offsets", ("E",), INT32)
-    t.run("cumsum", (narrow,), (offsets,), (), ())
+    t.run("cumsum", (counts,), (offsets,), (), ())
     up: Dims = (2, "m") if m.gated_mlp else ("m",)
     names = ("experts.gate_up", "experts.gate_up_proj") if m.gated_mlp else ("experts.up", "experts.up_proj")
     biases: list[Tensor] = []
@@ -105,13 +107,26 @@ def grouped(t: Tape, c: Context, x: Tensor, given: Routed | None = None) -> Tens
     back = t.tensor("order back", rows, INT64)
     t.run("empty_like", (order,), (back,), (), ())
     weighted = op.index(t, weighted, back, "weighted", down.dims)
-    y = t.tensor("routed", (*c.rows, *wide), weighted.width, weighted.grad)
+    # autocast sums in fp32
+    y = t.tensor("routed", (*c.rows, *wide), FP32 if t.autocast else weighted.width, weighted.grad)
     t.record("sum", (weighted,), y, (), ((weighted, NEW),))
+    y = op.cast(t, y, x.width)
     t.use(
-        weighted, down, selected, weights, ordered, order, back, narrow, offsets, *biases, *routed, *c.named
+        weighted,
+        down,
+        selected,
+        weights,
+        ordered,
+        order,
+        back,
+        narrow,
+        counts,
+        offsets,
+        *biases,
+        *routed,
+        *c.named,
     )
     c.named.clear()
-    y = op.cast(t, y, x.width)
     if m.moe_latent_size:
         y = projection(t, c, y, "experts.widen", "widened", ("h",), wide, bias=m.mlp_bias, cut="")
     return y
