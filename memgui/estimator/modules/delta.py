@@ -147,8 +147,14 @@ def _unit(t: Tape, x: Tensor) -> Tensor:
 
 
 def _chunks(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, decay: Tensor) -> Tensor:
-    """Within a chunk all updates are solved for at once, from chunk to chunk the state is handed on."""
+    """Within a chunk all updates are solved for at once, from chunk to chunk the state is handed on.
+
+    What is in fp32 already is not put in order by heads, nor by padding where there is none to add: products
+    then copy what they are given.
+    """
     width = q.width
+    o = c.options
+    apart = width == FP32 and o.whole_chunks and not (o.one_chunk and o.one_sequence)
     q, k = _every_head(t, c, q), _every_head(t, c, k)
     q, k, v, beta, decay = _ready(t, c, q, k, v, beta, decay)
     q, k = _unit(t, q), _unit(t, k)
@@ -161,8 +167,8 @@ def _chunks(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, 
     t.run("triu", (), (mask,), (), ())
     total = cumulative(t, decay, "decay", STEPS)
     within = exponential(t, _between(t, total, mask), "decay of pairs")
-    system = op.mul(t, op.matmul(t, k_beta, k, "system", PAIRS), within, "system", PAIRS)
-    near = op.mul(t, op.matmul(t, q, k, "scores", PAIRS), within, "scores", PAIRS)
+    system = op.mul(t, _product(t, k_beta, k, "system", apart), within, "system", PAIRS)
+    near = op.mul(t, _product(t, q, k, "scores", apart), within, "scores", PAIRS)
     from_start = op.mul(t, k_beta, exponential(t, total, "decay"), "k, decayed", KEYS)
     new_v = solve(t, system, v_beta, "new values")
     new_k = solve(t, system, from_start, "new keys")
@@ -172,12 +178,19 @@ def _chunks(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, 
     decayed_k = op.mul(t, k, exponential(t, _left(t, total), "decay"), "k", KEYS)
     last = t.view(total, "decay", ("b", "gv", "cc"))
     across = exponential(t, last, "decay of chunks")
-    out = _scan(t, c, y, new_v, new_k, decayed_q, decayed_k, near, across)
+    out = _scan(t, c, y, new_v, new_k, decayed_q, decayed_k, near, across, apart=apart)
     t.use(v, beta, decay, v_beta, k_beta, mask, total, within, system, near, from_start, new_v, new_k)
     t.use(decayed_q, decayed_k, across)
     values: Dims = (*c.rows, "gv", "cv")
     shaped = op.reshaped if c.options.whole_chunks else op.piece
     return op.cast(t, shaped(t, out, "attended", values), width)
+
+
+def _product(t: Tape, a: Tensor, b: Tensor, name: str, apart: bool) -> Tensor:
+    """Every pair of tokens of a chunk."""
+    if apart:
+        a, b = op.clone(t, a), op.clone(t, b)
+    return op.matmul(t, a, b, name, PAIRS)
 
 
 def _between(t: Tape, total: Tensor, mask: Tensor) -> Tensor:
@@ -204,10 +217,13 @@ def _scan(
     k: Tensor,
     near: Tensor,
     across: Tensor,
+    *,
+    apart: bool,
 ) -> Tensor:
     """The chunks one after the other; the first state is zero and needs no gradient, the last is not used.
 
-    Under autocast every product keeps copies of its two operands.
+    Under autocast every product keeps copies of its two operands; of several sequences that are ``apart``,
+    of queries and keys.
     """
     o = c.options
     first = t.tensor("first state", STATE, FP32)
@@ -233,7 +249,13 @@ def _scan(
     else:
         made = [t.tensor("values less known ones", ("b", "cm", "gv", "Q", "cv"), FP32)]
         made.append(t.tensor("states", further, FP32))
-        kept = [near, across, first, last[0], *made, *([] if o.one_chunk else [new_k, q, k])]
+        ordered = [q, k]
+        if apart and not o.one_sequence:
+            ordered = [t.tensor(one.name, ("b", "cm", "gv", "Q", "ck"), FP32) for one in ordered]
+            made += ordered
+        kept = [near, across, first, last[0], *made]
+        if not o.one_chunk:
+            kept += [new_k, *(one for one in ordered if one not in made)]
     for tensor in made:
         tensor.stepwise = True
     gradients = (new_v, new_k, q, k, near, across)
