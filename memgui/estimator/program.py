@@ -167,6 +167,8 @@ class Stack:
         trailing = [kind.trailing for kind in self.kinds]
         self.passed_forward = trailing[0] if all(group.things for group in trailing) else NONE
         """what the model's code refers to until the next layer has its own, and nobody keeps"""
+        self.trails = not self.passed_forward.things and any(group.things for group in trailing)
+        """whether that is so of what some of the layers leave, while others keep it anyway"""
         self.holds_input_outside = out.root in tape.outside
         """whether the first layer's input is referred to until the loss is there"""
         self.results = group([one for one in tape.results if one not in kept])

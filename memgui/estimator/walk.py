@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from itertools import chain
 
 from memgui.estimator.block import Block
-from memgui.estimator.events import Group
+from memgui.estimator.events import NONE, Group
 from memgui.estimator.inside import Inside, role_of
 from memgui.estimator.lifetimes import Consumer, Role
 from memgui.estimator.once import once
@@ -97,17 +97,26 @@ class Walk(Inside):
             index = 0
             embedded = self._input_held(stack)
             row = Row(stack.layer_key, live, [])
-            for kind, count in _first_apart(stack.runs):
+            trailing = NONE
+            for kind, count in _first_apart(stack.runs, all_of_them=stack.trails):
+                if trailing.things:  # of the layer before, until this one returns
+                    if row.layers:
+                        yield row
+                        live = row.after()
+                    live.add(trailing, stack.frame.sort_passing)
+                    row = Row(stack.layer_key, live, [])
                 row.layers.append((self.ahead(kind), index, count))
                 index += count
                 held = index == 1 and embedded.entries
-                if held or kind.shared.things:
+                if held or kind.shared.things or trailing.things:
                     yield row
                     live = row.after()
+                    live.add(trailing, stack.frame.sort_passing, -1)
                     live.add(kind.shared, sort)
                     if held:
                         live.include(embedded)
                     row = Row(stack.layer_key, live, [])
+                trailing = kind.trailing if stack.trails else NONE
             if row.layers:
                 yield row
                 live = row.after()
@@ -286,8 +295,13 @@ def _place(block: Block) -> Place:
     return Place(block.running)
 
 
-def _first_apart(runs: list[tuple[Kind, int]]) -> list[tuple[Kind, int]]:
-    """The runs with the first layer apart: after it the model's own reference to its input counts."""
+def _first_apart(runs: list[tuple[Kind, int]], *, all_of_them: bool = False) -> list[tuple[Kind, int]]:
+    """The runs with the first layer apart: after it the model's own reference to its input counts.
+
+    ``all_of_them``: so the first layer of each run, which another one comes before.
+    """
+    if all_of_them:
+        return [one for run in runs for one in _first_apart([run])]
     (kind, count), *rest = runs
     return [(kind, 1), (kind, count - 1), *rest] if count > 1 else [(kind, count), *rest]
 
