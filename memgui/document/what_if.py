@@ -99,6 +99,8 @@ class WhatIf(QObject):
         self._pins = pins
         self._devices: tuple[str, ...] | None = None
         self._chosen_range = False
+        self._decided_by: object = None
+        self._fields: tuple[Field, ...] = ()
         self._plan = self._first_plan(document.scenario)
         works = (self._sweep, self._largest, self._heat_map)
         self.sweep, self.largest, self.heat_map = (
@@ -124,8 +126,13 @@ class WhatIf(QObject):
         return tuple(sorted((one.device() for one in entries), key=lambda one: (one.memory_bytes, one.name)))
 
     def fields(self) -> tuple[Field, ...]:
-        """Every field that can be swept here."""
-        return sweepable(self._document.scenario)
+        """Every field that can be swept here; asked again with other lengths, it answers what it did."""
+        scenario = self._document.scenario
+        applying = [field.path for field in BY_PATH.values() if field.applies(scenario)]
+        decided_by = (scenario.model, scenario.parallelism, scenario.device, applying)
+        if decided_by != self._decided_by:
+            self._decided_by, self._fields = decided_by, sweepable(scenario)
+        return self._fields
 
     def want(self, on: bool) -> None:
         """Have the questions followed, or no longer."""
@@ -188,12 +195,20 @@ class WhatIf(QObject):
     def _follow(self) -> None:
         scenario, plan = self._document.scenario, self._plan
         if not BY_PATH[plan.path].applies(scenario) or not BY_PATH[plan.against].applies(scenario):
-            first = self._first_plan(scenario)
-            self._chosen_range = False
-            self._set(msgspec.structs.replace(first, columns=plan.columns, rows=plan.rows))
+            self._start_over()
         elif not self._chosen_range and not self._holds(scenario, plan):
             low, high = _range(scenario, plan.path)
             self._set(msgspec.structs.replace(plan, low=low, high=high))
+
+    def keep_to_offered(self) -> None:
+        """Begin again where the plan is about a field that :meth:`fields` does not have (any more)."""
+        if not {self._plan.path, self._plan.against} <= {field.path for field in self.fields()}:
+            self._start_over()
+
+    def _start_over(self) -> None:
+        plan, first = self._plan, self._first_plan(self._document.scenario)
+        self._chosen_range = False
+        self._set(msgspec.structs.replace(first, columns=plan.columns, rows=plan.rows))
 
     def _holds(self, scenario: Scenario, plan: Plan) -> bool:
         value = get(scenario, plan.path)

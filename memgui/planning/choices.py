@@ -33,16 +33,21 @@ def refused(scenario: Scenario, field: Field) -> Mapping[object, Message]:
     return found
 
 
+def can_be_computed(scenario: Scenario) -> bool:
+    """Whether nothing is known to keep ``scenario`` from being computed, which takes microseconds to say."""
+    return next(_reasons(scenario), None) is None
+
+
 def _reasons(scenario: Scenario) -> Iterator[Message]:
     """What keeps a scenario from being computed: its errors, else what nothing models."""
     errors = [issue.message for issue in validate(scenario) if issue.severity == "error"]
     yield from errors
     if errors or scenario.method != "detailed":
         return
-    if scenario.task != "training" and scenario.inference.engine not in ("transformers", "gpt-fast"):
-        return  # engines say themselves what they cannot do, when they are asked
+    serves = scenario.task != "training" and scenario.inference.engine not in ("transformers", "gpt-fast")
     try:
         require_covered(scenario.model)
-        require_covered_run(scenario)
+        if not serves:  # engines say themselves what they cannot do, when they are asked
+            require_covered_run(scenario)
     except NotCovered as fault:
         yield fault.message

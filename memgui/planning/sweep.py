@@ -13,6 +13,7 @@ from itertools import pairwise
 from memgui.estimator.result import COMPONENTS
 from memgui.planning.ask import Answer, Asker
 from memgui.planning.changes import apply
+from memgui.planning.choices import can_be_computed
 from memgui.planning.devices import moved
 from memgui.planning.solve import WHOLE, Solution, solve
 from memgui.spec import QT_TRANSLATE_NOOP, Device, Issue, Message, Scenario, ScenarioError, get, replace
@@ -60,9 +61,39 @@ class Crossing:
 
 
 def sweepable(scenario: Scenario) -> tuple[Field, ...]:
-    """Every field that holds a number and has an effect in ``scenario``, in table order."""
+    """Every field that holds a number and of which there is a choice in ``scenario``, in table order.
+
+    It has an effect, and there is a value in its usual range, besides the present one, that nothing
+    forbids: an encoder and a decoder that must be of one width have none.
+    """
     kinds = (*WHOLE, Kind.RATIO)
-    return tuple(one for one in BY_PATH.values() if one.kind in kinds and one.applies(scenario))
+    return tuple(
+        one
+        for one in BY_PATH.values()
+        if one.kind in kinds and one.applies(scenario) and _varies(scenario, one)
+    )
+
+
+PROBES = 24
+"""Values of its usual range by which it is found whether a field can have another."""
+
+
+def _varies(scenario: Scenario, field: Field) -> bool:
+    """Whether another value can be computed: twice or half as much, which mostly can, or any other."""
+    if not field.path.startswith(("model.", "parallelism.")):
+        return True  # of a workload or a device any value can
+    low, high = usual_range(scenario, field.path)
+    if not low < high:
+        return False
+    scale = Scale.LOG if field.kind in WHOLE else Scale.LINEAR
+    present = get(scenario, field.path)
+    near = (2 * present, present // 2) if isinstance(present, int) else ()
+    values = dict.fromkeys((*near, *spread(field.path, low, high, PROBES, scale)))
+    return any(
+        can_be_computed(replace(scenario, field.path, value))
+        for value in values
+        if low <= value <= high and value != present
+    )
 
 
 def usual_range(scenario: Scenario, path: str) -> tuple[int | float, int | float]:

@@ -19,8 +19,8 @@ from memgui.planning.grid import Edge, heat_map
 from memgui.planning.ladder import climbed, lengths
 from memgui.planning.solve import solve
 from memgui.planning.sweep import Scale, as_csv, crossings, points, spread, sweepable, usual_range
-from memgui.spec import Device, Scenario, ScenarioError, replace
-from memgui.spec.fields import Kind
+from memgui.spec import Device, Scenario, ScenarioError, get, replace
+from memgui.spec.fields import BY_PATH, Kind
 from tests.planning.fakes import MODEL, needing
 
 CATALOG = Catalog()
@@ -126,6 +126,23 @@ def test_every_sweepable_field_has_a_range_to_start_with() -> None:
             values = spread(field.path, low, high, 5)
             assert len(values) >= 2, field.path
             assert all(isinstance(value, float) == (field.kind is Kind.RATIO) for value in values)
+
+
+@pytest.mark.parametrize("name", ["Llama-3.1-8B", "t5-base", "whisper-large-v3", "vit-base-patch16-224"])
+def test_every_field_that_is_offered_has_a_value_that_can_be_computed(name: str) -> None:
+    """Encoder and decoder of T5 and Whisper must be of one width: neither's is offered alone."""
+    model = CATALOG.model(name).model
+    scenario = replace(FIRST, "model", model)
+    scenario = replace(scenario, LENGTH, min(512, model.max_position_embeddings or 512) // 2)
+    offered = {field.path for field in sweepable(scenario)}
+    two_stacks = model.num_encoder_layers > 0
+    assert ("model.intermediate_size" in offered) is not two_stacks
+    assert "model.hidden_size" in offered
+    for path in offered:
+        low, high = usual_range(scenario, path)
+        scale = Scale.LINEAR if BY_PATH[path].kind is Kind.RATIO else Scale.LOG
+        others = (value for value in spread(path, low, high, 24, scale) if value != get(scenario, path))
+        assert any(one.issue is None and one.peak_bytes for one in points(scenario, path, others)), path
 
 
 def test_crossings_are_the_solvers() -> None:

@@ -128,11 +128,20 @@ class Controls(QWidget):
             label.setVisible(width >= (WIDE if label is self._verb else NARROW))
         self.devices.set_wide(width >= WIDE)
 
+    def _paths(self) -> tuple[str, ...]:
+        return tuple(field.path for field in self._what_if.fields())
+
+    def follow(self) -> None:
+        """Offer the fields of another set-up, where they are others."""
+        if self._paths() != self._listed:
+            self._what_if.keep_to_offered()
+            self.fill()
+
     def fill(self) -> None:
         """Show the plan."""
         plan = self._what_if.plan
         fields = self._what_if.fields()
-        listed = tuple(field.path for field in fields)
+        listed = self._paths()
         for box, present in ((self.field, plan.path), (self.against, plan.against)):
             if listed != self._listed:
                 box.clear()

@@ -155,6 +155,7 @@ class WhatIfPage(QWidget):
             if picture.stale != result.stale:
                 picture.stale = result.stale
                 picture.update()
+        self.controls.follow()
         self._show_present()
 
     def _show_present(self) -> None:
@@ -174,7 +175,6 @@ class WhatIfPage(QWidget):
         if swept is None:
             return  # the last picture stays, dimmed
         self._swept = swept
-        self.controls.fill()  # other fields may apply now
         self._show_present()
         self.chart.show_sweep(swept)
         self.table.show_sweep(swept)

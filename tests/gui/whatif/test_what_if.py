@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from memgui.catalog import Catalog
 from memgui.document.view_settings import View
 from memgui.estimator import estimate
 from memgui.gui.names import component_name
@@ -353,6 +354,23 @@ def test_task_switch_sweeps_what_applies(page: WhatIfPage, real: House, qtbot: Q
     plan = page.what_if.plan
     assert (plan.path, plan.against) == ("inference.prompt_tokens", "inference.batch_size")
     assert page.controls.field.currentData() == plan.path
+
+
+def test_another_model_offers_its_own_fields_before_any_answer(page: WhatIfPage, real: House) -> None:
+    def offered() -> set[object]:
+        return {page.controls.field.itemData(at) for at in range(page.controls.field.count())}
+
+    page.what_if.sweep_field("model.intermediate_size")
+    assert "model.intermediate_size" in offered()
+    before = page.what_if.sweep.scenario
+    real.document.use_model(replace(real.document.scenario, "model", Catalog().model("t5-base").model), "T5")
+    real.document.edit(LENGTH, 256)
+    page.set_result(real.document.settle())
+    assert page.what_if.sweep.scenario == before  # nothing is answered yet
+    assert "model.num_encoder_layers" in offered()
+    assert "model.intermediate_size" not in offered()
+    assert page.what_if.plan.path == LENGTH
+    assert page.controls.field.currentData() == LENGTH
 
 
 def test_table_and_csv_have_every_value(page: WhatIfPage, qtbot: QtBot) -> None:
