@@ -37,8 +37,8 @@ def scheme_of(scenario: Scenario) -> WeightScheme | None:
     if not scheme.linear:
         return None
     parts = inference.quantised_parts
-    if parts is None and inference.engine == "transformers" and scheme.linear in PACKED_ON_LOADING:
-        return msgspec.structs.replace(scheme, parts=parts_packed_on_loading(scenario))
+    if parts is None and inference.engine == "transformers" and is_packed_on_loading(scheme):
+        return msgspec.structs.replace(scheme, parts=parts_packed_on_loading(scenario, scheme))
     if parts is None or scheme.mix:
         return scheme
     head = scheme.linear if "lm_head" in parts else ""
@@ -46,28 +46,34 @@ def scheme_of(scenario: Scenario) -> WeightScheme | None:
     return msgspec.structs.replace(scheme, parts=parts, head=head, embedding=embedding)
 
 
-PACKED_ON_LOADING = ("llm_int8", "nf4", "nf4_dq", "fp4", "fp4_dq")
-"""Formats that bitsandbytes packs linear layers into as Transformers loads them."""
+BITSANDBYTES = ("llm_int8", "nf4", "nf4_dq", "fp4", "fp4_dq")
+"""The formats of bitsandbytes."""
+
+
+def is_packed_on_loading(scheme: WeightScheme) -> bool:
+    """Whether Transformers packs linear layers as it loads them, by bitsandbytes or HQQ."""
+    return scheme.linear in BITSANDBYTES or scheme.linear.startswith("hqq")
+
 
 LINEAR_LAYERS = tuple(part for part in LAYERS if part != "experts")
 """Parts that are linear layers in Transformers 5, whose experts are parameters of three dimensions."""
 
 
-def parts_packed_on_loading(scenario: Scenario) -> tuple[str, ...]:
-    """Parts of which bitsandbytes packs every ``nn.Linear``, towers included: all but the head.
+def parts_packed_on_loading(scenario: Scenario, scheme: WeightScheme) -> tuple[str, ...]:
+    """Parts of which every ``nn.Linear`` is packed, towers included: all but the head.
 
-    (Transformers 5.24: ``replace_with_bnb_linear``; ``MODULES_TO_PATCH_FOR_QUANTIZATION`` makes linear layers
-    of Llama 4's experts.)
+    (Transformers 5.24: ``replace_with_bnb_linear``, ``prepare_for_hqq_linear``; for bitsandbytes its
+    ``MODULES_TO_PATCH_FOR_QUANTIZATION`` makes linear layers of Llama 4's experts.)
     """
-    experts = ("experts",) if scenario.model.model_type in LINEAR_EXPERTS else ()
-    return (*LINEAR_LAYERS, *FURTHER_LINEAR_LAYERS, *experts)
+    linear = scheme.linear in BITSANDBYTES and scenario.model.model_type in LINEAR_EXPERTS
+    return (*LINEAR_LAYERS, *FURTHER_LINEAR_LAYERS, *(("experts",) if linear else ()))
 
 
 LINEAR_EXPERTS = ("llama4", "llama4_text")
 """Models whose experts become linear layers so that bitsandbytes can pack them."""
 
 FURTHER_LINEAR_LAYERS = ("per_layer", "streams", *sorted(TOWERS))
-"""Parts whose linear layers stay as they are where a model is packed ahead."""
+"""Further parts with linear layers; they stay as they are where a model is packed ahead."""
 
 
 def base_scheme(scenario: Scenario) -> WeightScheme | None:
@@ -80,7 +86,7 @@ def base_scheme(scenario: Scenario) -> WeightScheme | None:
         return None
     scheme = weight_scheme(training.base_format)
     head = scheme.linear if training.implementation == "litgpt" else ""  # it packs every linear layer
-    parts = parts_packed_on_loading(scenario) if scheme.linear in PACKED_ON_LOADING else LINEAR_LAYERS
+    parts = parts_packed_on_loading(scenario, scheme) if is_packed_on_loading(scheme) else LINEAR_LAYERS
     return msgspec.structs.replace(scheme, base="", head=head, parts=parts)
 
 

@@ -292,6 +292,18 @@ OTHERWISE = {
 """Models that differ a little, but for Falcon; see KNOWN_GAPS.md."""
 
 
+def test_hqq_packs_towers_and_leaves_experts() -> None:
+    for name in ("Qwen3-VL-2B-Instruct", "Llama-4-Scout-17B-16E-Instruct"):
+        model = CATALOG.model(name).model
+        plain, packed = (
+            estimate(serving(model, weight_format=one)).component("weights")
+            for one in ("bf16", "hqq_4bit_g64")
+        )
+        assert packed.child("vision").bytes < plain.child("vision").bytes // 2
+        if model.num_experts:
+            assert packed.child("experts").bytes == plain.child("experts").bytes
+
+
 @pytest.mark.parametrize("name", [name for name in PACKED if name not in OTHERWISE])
 def test_bitsandbytes_packs_the_linear_layers_that_the_model_has(name: str) -> None:
     """Those of towers too; Llama 4's experts, and no other ones."""
