@@ -232,7 +232,7 @@ def _opened(option: str, text: str, catalog: Catalog) -> Opened:
     try:
         return opened(_not_empty(option, text), catalog)
     except (FileFault, UnknownName) as fault:
-        raise WrongInput(f"{option} {text}: {fault}") from fault
+        raise WrongInput(f"{option} {printable(text, 200)}: {fault}") from fault
 
 
 def _not_empty(option: str, text: str) -> str:

@@ -6,7 +6,7 @@ Every fault becomes a :class:`Notice`; the open scenario is then as it was.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from memgui.document.jobs import Jobs
 from memgui.document.opening import Opening
 from memgui.files.bounded import FileFault, display_name
 from memgui.presets import entries, share
-from memgui.presets.codec import Preset
+from memgui.presets.codec import BadName, Preset
 from memgui.presets.entries import Entry, Layer
 from memgui.presets.settings import SettingsStore
-from memgui.presets.store import NameTaken, PresetChanged, PresetStore
+from memgui.presets.store import NameTaken, NotWritable, PresetChanged, PresetStore
 from memgui.presets.trash import Deleted
 from memgui.spec import QT_TRANSLATE_NOOP, Message, ModelSpec, Scenario, one_line
 
@@ -164,7 +164,7 @@ class Library(Opening):
             )
             return False
         except FileFault as fault:
-            self._failed(fault)
+            self._not_saved(name, fault, lambda: self.save_as(name, model_only=model_only, notes=notes))
             return False
         self._saved(entry, content)
         return True
@@ -186,9 +186,22 @@ class Library(Opening):
                 action=lambda: self._replace(entry, content, overwrite=True),
             )
         except FileFault as fault:
-            self._failed(fault)
+            self._not_saved(entry.name, fault, lambda: self._replace(entry, content, overwrite=overwrite))
         else:
             self._saved(saved, content)
+
+    def _not_saved(self, name: str, fault: FileFault, again: Callable[[], object]) -> None:
+        """Say so; what a disk refused may be tried again, a name or a preset that cannot be had may not."""
+        if isinstance(fault, (BadName, NotWritable)):
+            self._failed(fault)
+            return
+        text = QT_TRANSLATE_NOOP("messages", "“{name}” is not saved; the set-up stays open. {reason}")
+        self._tell(
+            Message(text, {"name": name, "reason": fault.message}),
+            severity="error",
+            action_text=QT_TRANSLATE_NOOP("messages", "Try again"),
+            action=again,
+        )
 
     def _measured(self, content: Scenario | ModelSpec) -> Mapping[str, Any] | None:
         """What is kept beside ``content``: runs were of the whole set-up, a model alone has none."""

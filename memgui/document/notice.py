@@ -20,4 +20,4 @@ class Notice(msgspec.Struct, frozen=True):
     severity: str = "info"
     details: tuple[Message, ...] = ()
     action_text: str = ""
-    action: Callable[[], None] | None = None
+    action: Callable[[], object] | None = None

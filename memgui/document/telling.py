@@ -39,6 +39,6 @@ class Telling(QObject):
         *,
         severity: str = "info",
         action_text: str = "",
-        action: Callable[[], None] | None = None,
+        action: Callable[[], object] | None = None,
     ) -> None:
         self.told.emit(Notice(message, severity, details, action_text, action))

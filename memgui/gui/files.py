@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,24 +12,14 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from memgui.document.jobs import Job
 from memgui.document.notice import Notice
+from memgui.files.addresses import from_network, is_address
 from memgui.gui.context import AppContext
 from memgui.presets.codec import SUFFIX
 from memgui.presets.entries import Entry, State
-from memgui.spec import QT_TRANSLATE_NOOP, Message, one_line
+from memgui.spec import QT_TRANSLATE_NOOP, Message
 
 AskName = Callable[[str, str, Callable[[str], bool]], None]
 """Asks a question with a name to begin with; the last argument takes the answer and says whether it did."""
-
-
-_ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-
-
-def from_network(address: str) -> Message:
-    """Why what lies at an address is not opened."""
-    text = QT_TRANSLATE_NOOP(
-        "messages", "memgui opens files of this computer and fetches nothing from a network: {address}"
-    )
-    return Message(text, {"address": one_line(address[:200])})
 
 
 class Files(QObject):
@@ -113,7 +102,7 @@ class Files(QObject):
         text = text.strip().strip("\"'")
         if not text:
             self._tell(Message(QT_TRANSLATE_NOOP("messages", "There is no file and no text to open.")))
-        elif _ADDRESS.match(text):
+        elif is_address(text):
             self._tell(from_network(text))
         elif not self._context.library.open_text(text):
             # Not Path.expanduser(): it raises where there is no such person.

@@ -14,11 +14,12 @@ from PySide6.QtWidgets import QWidget
 from memgui.document.answers import Answers
 from memgui.document.limits import Limits
 from memgui.document.view_settings import View
+from memgui.files.addresses import from_network
 from memgui.gui.accessible import install
 from memgui.gui.actions import Actions
 from memgui.gui.context import AppContext
 from memgui.gui.device_items import device_search
-from memgui.gui.files import Files, from_network
+from memgui.gui.files import Files
 from memgui.gui.form.form import OPEN_AT_FIRST, REST_MS, Form
 from memgui.gui.main_window import MainWindow
 from memgui.gui.menus import fill_menus

@@ -16,6 +16,7 @@ from memgui.catalog import Catalog, UnknownName
 from memgui.estimator.coverage import NotCovered
 from memgui.estimator.estimate import parameters
 from memgui.estimator.targets import TARGETS, usual_targets, with_usual_targets
+from memgui.files.addresses import from_network, is_address
 from memgui.files.bounded import FileFault, Progress, display_name, read_whole
 from memgui.importers.hf_config import Imported, import_config, import_weights
 from memgui.importers.model_folder import Kind, ModelSource, detect, read_weights
@@ -84,8 +85,10 @@ def opened(text: str, catalog: Catalog) -> Opened:
     """The model or scenario that ``text`` names: a path where there is one, else a built-in model.
 
     Raises :class:`FileFault` for a path that cannot be opened, and ``UnknownName`` for a name that
-    the catalog does not have.
+    the catalog does not have, or an address in a network.
     """
+    if is_address(text):
+        raise UnknownName(from_network(text), ())
     if os.path.exists(text):
         return opened_path(Path(text))
     try:

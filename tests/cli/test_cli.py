@@ -223,6 +223,8 @@ def test_other_forms(capsys: pytest.CaptureFixture[str], config: Path, form: str
     ("arguments", "named"),
     [
         (["--model", ""], ["--model", "empty", "a path or the name"]),
+        (["--model", "https://host/a"], ["fetches nothing from a network", "https://host/a"]),
+        (["--model", "/" + "a/" * 3000 + "config.json"], ["/a/a", "config.json", "longer name"]),
         (["--preset", " "], ["--preset", "empty", "a path or the name"]),
         (
             ["--model", "{config}", "--set", "model.name=a\x1b[31mb"],

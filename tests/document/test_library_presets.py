@@ -13,10 +13,12 @@ from memgui.document.document import Document, State
 from memgui.document.jobs import Jobs
 from memgui.document.library import Library
 from memgui.document.notice import Notice
+from memgui.files.bounded import FileFault
 from memgui.presets.entries import Entry
 from memgui.presets.paths import AppPaths
 from memgui.presets.settings import SettingsStore
 from memgui.presets.store import PresetStore
+from memgui.spec import QT_TRANSLATE_NOOP
 from tests.document.fakes import Estimator, scenario
 
 
@@ -229,3 +231,33 @@ def test_what_the_notice_brought_back_is_not_brought_back_twice(opened: Opened) 
         opened.document.undo_stack.redo()
         assert opened.library.presets() == ()
     assert [notice.severity for notice in opened.told] == ["info"]
+
+
+def test_what_a_full_disk_refuses_stays_open_and_is_tried_again(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened.document.edit("training.sequence_length", 2048)
+
+    def full(*args: object, **more: object) -> None:
+        raise FileFault("a", QT_TRANSLATE_NOOP("messages", "The disk is full."))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("memgui.presets.store.write_atomic", full)
+        assert opened.library.save()  # there is a preset to save over; that it failed is told
+        assert not opened.library.save_as("Other")
+    assert [one.message.text for one in opened.told] == [
+        "“Mine” is not saved; the set-up stays open. The disk is full.",
+        "“Other” is not saved; the set-up stays open. The disk is full.",
+    ]
+    assert opened.document.scenario.training.sequence_length == 2048
+    for notice in tuple(opened.told):
+        assert notice.action_text == "Try again"
+        assert notice.action is not None
+        notice.action()
+    assert sorted(entry.name for entry in opened.library.presets()) == ["Mine", "Other"]
+    assert opened.told[-1].message.text == "“Other” is saved."
+
+
+def test_a_name_that_cannot_be_is_not_offered_again(opened: Opened) -> None:
+    assert not opened.library.save_as(" ")
+    assert opened.told[-1].action is None

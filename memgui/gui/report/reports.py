@@ -72,6 +72,10 @@ class Reports(QObject):
         kind = path.suffix.lower().removeprefix(".")
         if kind not in FORMATS:
             text = QT_TRANSLATE_NOOP("messages", "{file}: no report ends in {kind}. Allowed: {allowed}.")
+            if not kind:
+                text = QT_TRANSLATE_NOOP(
+                    "messages", "{file}: the ending says what is written. Allowed: {allowed}."
+                )
             allowed = ", ".join(FORMATS)
             told = Message(text, {"file": display_name(path), "kind": f".{kind}", "allowed": allowed})
             self._tell(told, "error")
