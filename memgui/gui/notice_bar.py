@@ -8,7 +8,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, 
 
 from memgui.document.notice import Notice
 from memgui.gui.controls.buttons import Button, ToolButton
+from memgui.gui.controls.scrolling import slim
 from memgui.gui.icons import paint_icon, paint_verdict
+from memgui.gui.metrics import breaks
 from memgui.gui.texts import message_text
 from memgui.gui.theme import Look
 
@@ -116,6 +118,7 @@ class NoticeBar(QWidget):
         if self._details is None:
             self._details = QPlainTextEdit(self)
             self._details.setReadOnly(True)
+            slim(self._details)
             self._details.setAccessibleName(self.tr("Details"))
             self._column.addWidget(self._details)
         details = self._notice.details if self._notice is not None else ()
@@ -135,13 +138,23 @@ class NoticeBar(QWidget):
     def _fit(self) -> None:
         """Take the height that text and details need at this width."""
         if self._details is not None and self._details.isVisibleTo(self):
-            self._details.resize(self._column.contentsRect().width(), self._details.height())
-            lines = self._details.document().size().height()  # of a plain text: its lines as they are wrapped
-            around = 2 * (self._details.document().documentMargin() + self._details.frameWidth())
-            needed = round(lines * self._details.fontMetrics().lineSpacing() + around) + 1
-            self._details.setFixedHeight(min(needed, Look.of(self).px(DETAILS_HEIGHT)))
+            self._fit_details(self._details)
         self._column.activate()  # the nested layout must forget the height of the text before
         self.setFixedHeight(max(Look.of(self).px(43), self._column.heightForWidth(self.width())))
+
+    def _fit_details(self, shown: QPlainTextEdit) -> None:
+        """Show all lines, or as many as there is room for, none cut in two.
+
+        They are counted here: Qt lays out what it paints, and knows of no more lines.
+        """
+        around = 2 * shown.document().documentMargin()
+        width = self._column.contentsRect().width() - around
+        lines = sum(
+            max(1, len(breaks(text, shown.font(), width))) for text in shown.toPlainText().split("\n")
+        )
+        spacing = shown.fontMetrics().lineSpacing()
+        most = (Look.of(self).px(DETAILS_HEIGHT) - around) // spacing
+        shown.setFixedHeight(round(min(lines, most) * spacing + around) + 1)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

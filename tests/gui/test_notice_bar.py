@@ -76,6 +76,18 @@ def test_markup_in_a_file_name_is_text(qtbot: QtBot) -> None:
     assert made.text == "<b>x</b>"
 
 
+def test_details_that_are_wrapped_are_seen_whole(inside: Interior) -> None:
+    inside.window.resize(1280, 800)
+    wide = Message("Understood: {keys}", {"keys": ", ".join(f"key_number_{number}" for number in range(20))})
+    inside.notices.show_notice(Notice(Message("Open."), details=(wide, Message("Assumed:"), wide)))
+    inside.notices._details_button.setChecked(True)
+    shown = inside.notices._details
+    assert shown is not None
+    QApplication.processEvents()
+    assert shown.document().size().height() > 3  # lines, and there are three texts
+    assert shown.verticalScrollBar().maximum() == 0
+
+
 def test_a_long_sentence_takes_the_height_it_needs_and_no_scroll_bar(inside: Interior) -> None:
     window = inside.window
     window.resize(1280, 800)
