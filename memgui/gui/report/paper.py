@@ -1,31 +1,45 @@
-"""The report set on one page: verdict, donut and facts, breakdown, inputs, what was assumed, sources."""
+"""The report set on paper: verdict, donut and facts, breakdown, inputs, what was assumed, sources.
+
+One page where that can be read; what is more goes on over others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QRectF
+from PySide6.QtCore import (
+    QBuffer,
+    QByteArray,
+    QCoreApplication,
+    QIODevice,
+    QMarginsF,
+    QPointF,
+    QRectF,
+    QSizeF,
+)
 from PySide6.QtGui import QPagedPaintDevice, QPageLayout, QPageSize, QPainter, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QApplication
 
 from memgui.gui.donut.painting import Scene
 from memgui.gui.palette import LIGHT
 from memgui.gui.report.picture import paint_picture
-from memgui.planning.report import Fact, Line, Page, Section
+from memgui.planning.report import Fact, Line, Listed, Page, Section
 
-MARGIN = 36.0
+MARGIN = 32.0
 """Points on each side; a point is 1/72 inch."""
-LARGEST, SMALLEST, STEP = 9.0, 5.0, 0.25
-"""Sizes of the text in points: the largest with which everything stands on the page is taken."""
+LARGEST, SMALLEST, STEP = 9.0, 8.0, 0.25
+"""Sizes of the text in points: the largest with which everything stands on one page is taken.
+
+What would be smaller goes on over further pages: nothing on paper is too small to read.
+"""
 EM = 100
 """The text's size in the units that a sheet is laid out in."""
-GAP = 1.0 * EM
-DONUT, DONUT_HEIGHT = 0.42, 20.0 * EM
+GAP = 0.8 * EM
+DONUT, DONUT_HEIGHT = 0.42, 14.0 * EM
 """The donut's share of the width, and its least height."""
-
-Put = Callable[[str, float, float, float], float]
-"""Places a text at left, width, top; where it ends."""
+FOOT = 1.6 * EM
+"""Kept free for the number of the page, where there are several."""
 
 
 def pdf_bytes(page: Page, scene: Scene | None) -> bytes:
@@ -45,7 +59,7 @@ def pdf_bytes(page: Page, scene: Scene | None) -> bytes:
 
 
 def print_page(device: QPagedPaintDevice, page: Page, scene: Scene | None) -> None:
-    """Paint the page on paper: a printer or a PDF, whatever its size and resolution."""
+    """Paint the report on paper: a printer or a PDF, whatever its size and resolution."""
     layout = device.pageLayout()
     whole = layout.fullRect(QPageLayout.Unit.Point)
     printable = layout.paintRect(QPageLayout.Unit.Point)
@@ -54,42 +68,68 @@ def print_page(device: QPagedPaintDevice, page: Page, scene: Scene | None) -> No
     try:
         painter.scale(device.logicalDpiX() / 72, device.logicalDpiY() / 72)
         painter.translate(margin - printable.left(), margin - printable.top())
-        _paint(painter, page, scene, whole.width() - 2 * margin, whole.height() - 2 * margin)
+        room = QSizeF(whole.width() - 2 * margin, whole.height() - 2 * margin)
+        _paint(painter, device.newPage, page, scene, room)
     finally:
         painter.end()
 
 
-def _paint(painter: QPainter, page: Page, scene: Scene | None, width: float, height: float) -> None:
-    """As large as the text can be on ``width`` by ``height`` points."""
+def _paint(
+    painter: QPainter, turn: Callable[[], object], page: Page, scene: Scene | None, room: QSizeF
+) -> None:
+    """As large as the text can be on one page with ``room`` in points, else on several."""
     size = LARGEST
-    sheet = _Sheet(page, scene, width / size * EM)
-    while size > SMALLEST and sheet.height > height / size * EM:
+    sheet = _Sheet(page, scene, room / size * EM)
+    while size > SMALLEST and sheet.pages > 1:
         size -= STEP
-        sheet = _Sheet(page, scene, width / size * EM)
-    factor = min(size / EM, height / sheet.height)  # a page of very many words is shrunk as a whole
-    painter.scale(factor, factor)
-    sheet.paint(painter)
+        sheet = _Sheet(page, scene, room / size * EM)
+    if sheet.pages > 1:  # as large as so many pages allow
+        sizes = (LARGEST - step * STEP for step in range(round((LARGEST - SMALLEST) / STEP) + 1))
+        made = {one: _Sheet(page, scene, room / one * EM, FOOT) for one in sizes}
+        size = min(made, key=lambda one: (made[one].pages, -one))
+        sheet = made[size]
+    painter.scale(size / EM, size / EM)
+    for number in range(sheet.pages):
+        if number:
+            turn()
+        painter.save()
+        sheet.paint(painter, number)
+        painter.restore()
 
 
 class _Sheet:
-    """The page laid out for a width; lengths are hundredths of the text's size."""
+    """The report laid out on pages of a size; lengths are hundredths of the text's size.
 
-    def __init__(self, page: Page, scene: Scene | None, width: float) -> None:
+    What belongs together (a component with its parts, a section) stands on one page.
+    """
+
+    def __init__(self, page: Page, scene: Scene | None, size: QSizeF, foot: float = 0.0) -> None:
+        """``foot`` is kept free at the end of each page."""
         self._page = page
         self._scene = scene
-        self._width = width
-        self._blocks: list[tuple[QTextDocument, QRectF]] = []
+        self._width = size.width()
+        self._height = size.height()
+        self._last = self._height - foot
+        self._blocks: list[tuple[int, QTextDocument, QPointF]] = []
         self._donut = QRectF()
         self._strip = QRectF()
-        self.height = self._lay_out()
+        self._number = 0
+        self._top = 0.0
+        self._lay_out()
+        self.pages = self._number + 1
 
-    def paint(self, painter: QPainter) -> None:
-        """Every block, the verdict's strip, the donut."""
-        for document, place in self._blocks:
-            painter.save()
-            painter.translate(place.topLeft())
-            document.drawContents(painter)
-            painter.restore()
+    def paint(self, painter: QPainter, number: int) -> None:
+        """A page: its blocks; on the first one the verdict's strip and the donut."""
+        for at, document, place in self._blocks:
+            if at == number:
+                _draw(painter, document, place)
+        if self.pages > 1:
+            foot = QCoreApplication.translate("Report", "{title}, page {number} of {count}").format(
+                title=self._page.title, number=number + 1, count=self.pages
+            )
+            _draw(painter, _text(_quiet(foot), self._width), QPointF(0, self._height - 1.2 * EM))
+        if number:
+            return
         painter.fillRect(self._strip, LIGHT.verdict(self._page.kind))
         if self._scene is not None:
             factor = 0.92 * EM / 13  # the donut's lengths are px beside a 13 px body
@@ -99,20 +139,21 @@ class _Sheet:
             paint_picture(painter, self._scene, QRectF(0, 0, size.width(), size.height()))
 
     def _put(self, body: str, left: float, width: float, top: float) -> float:
-        document = QTextDocument()
-        font = QApplication.font()
-        font.setPixelSize(EM)
-        document.setDefaultFont(font)
-        document.setDocumentMargin(0)
-        document.setDefaultStyleSheet(_STYLE)
-        document.setHtml(f"<body>{body}</body>")
-        document.setTextWidth(width)
-        high = document.size().height()
-        self._blocks.append((document, QRectF(left, top, width, high)))
-        return top + high
+        """Place a text on the page that is being filled; where it ends."""
+        document = _text(body, width)
+        self._blocks.append((self._number, document, QPointF(left, top)))
+        return top + document.size().height()
 
-    def _lay_out(self) -> float:
-        """Place every block; the height they need."""
+    def _flow(self, body: str, gap: float = 0.0) -> None:
+        """Place a text as wide as the page below what stands there, on the next page if need be."""
+        document = _text(body, self._width)
+        high = document.size().height()
+        if self._top and self._top + high > self._last:
+            self._number, self._top = self._number + 1, 0.0
+        self._blocks.append((self._number, document, QPointF(0, self._top)))
+        self._top += high + gap
+
+    def _lay_out(self) -> None:
         page, width, put = self._page, self._width, self._put
         top = put(f"<h1>{escape(page.title)}</h1>", 0, width, 0)
         start = top
@@ -124,17 +165,93 @@ class _Sheet:
         if left:
             end = max(end, top + DONUT_HEIGHT)
             self._donut = QRectF(0, top, left - GAP, end - top)
-        top = put("".join(_breakdown(page)), 0, width, end + GAP) + GAP
+        self._top = end + GAP / 2
+        for part in _breakdown(page):
+            self._flow(part)
+        self._top += GAP / 2
         if page.measured:
-            top = put("".join(_measured(page)), 0, width, top) + GAP
-        top = put(f"<h2>{escape(page.inputs_title)}</h2>", 0, width, top)
-        inputs = [_section(one) for one in _shared_out(page.inputs, 3)]
-        top = _columns(inputs, 3, width, top, put) + GAP / 2
-        lists = [_listed(one.title, one.sentences) for one in page.lists]
-        top = _columns(lists, 2, width, top, put)
+            self._flow("".join(_measured(page)), GAP)
+        short, long = _parted(page.inputs)
+        inputs = [_section(one) for one in _shared_out(short, 3)]
+        self._columns(f"<h2>{escape(page.inputs_title)}</h2>", inputs, 3)
+        for fact in long:
+            self._flow(f'<p><span class="key">{escape(fact.label)}</span> &nbsp;{escape(fact.value)}</p>')
+        self._top += GAP / 2
+        lists = [one for one in page.lists if one.sentences]
+        for one in lists:
+            self._flow(_listed(one), GAP / 2)
         if page.made:
-            top = put(f'<p class="quiet">{escape(page.made)}</p>', 0, width, top + GAP / 2)
-        return top
+            self._flow(_quiet(page.made))
+
+    def _columns(self, title: str, bodies: Sequence[str], count: int) -> None:
+        """A title, and blocks in columns beneath, each below the shortest; on one page if they can."""
+        wide = (self._width - 2 * GAP * (count - 1)) / count
+        documents = [_text(body, wide) for body in bodies]
+        head = _text(title, self._width) if title else None
+        high = head.size().height() if head is not None else 0.0
+        most = self._last
+        places = _placed([one.size().height() + GAP / 2 for one in documents], count, most - self._top - high)
+        if places is None and self._top:
+            self._number, self._top = self._number + 1, 0.0
+            places = _placed([one.size().height() + GAP / 2 for one in documents], count, most - high)
+        if head is not None:
+            self._blocks.append((self._number, head, QPointF(0, self._top)))
+        self._top += high
+        ends = [0.0]
+        for document, (column, top) in zip(documents, places or (), strict=bool(places)):
+            at = QPointF(column * (wide + 2 * GAP), self._top + top)
+            self._blocks.append((self._number, document, at))
+            ends.append(top + document.size().height())
+        if places is None:  # more than a page: one below the other
+            for body in bodies:
+                self._flow(body, GAP / 2)
+            return
+        self._top += max(ends) + GAP / 2
+
+
+def _placed(heights: Sequence[float], count: int, room: float) -> list[tuple[int, float]] | None:
+    """Column and top of each block, each below the shortest column; ``None`` where there is no room."""
+    ends = [0.0] * count
+    places: list[tuple[int, float]] = []
+    for high in heights:
+        at = ends.index(min(ends))
+        places.append((at, ends[at]))
+        ends[at] += high
+    return places if max(ends, default=0.0) <= room else None
+
+
+def _draw(painter: QPainter, document: QTextDocument, place: QPointF) -> None:
+    painter.save()
+    painter.translate(place)
+    document.drawContents(painter)
+    painter.restore()
+
+
+def _text(body: str, width: float) -> QTextDocument:
+    document = QTextDocument()
+    font = QApplication.font()
+    font.setPixelSize(EM)
+    document.setDefaultFont(font)
+    document.setDocumentMargin(0)
+    document.setDefaultStyleSheet(_STYLE)
+    document.setHtml(f"<body>{body}</body>")
+    document.setTextWidth(width)
+    return document
+
+
+def _quiet(text: str) -> str:
+    return f'<p class="quiet">{escape(text)}</p>'
+
+
+LONG = 44
+"""Letters of a value from which on it has a line of its own."""
+
+
+def _parted(sections: Sequence[Section]) -> tuple[list[Section], list[Fact]]:
+    """What goes into columns, and what is too long for one."""
+    short = [Section(one.title, tuple(f for f in one.facts if len(f.value) <= LONG)) for one in sections]
+    long = [fact for one in sections for fact in one.facts if len(fact.value) > LONG]
+    return [one for one in short if one.facts], long
 
 
 def _shared_out(sections: Sequence[Section], count: int) -> Iterator[Section]:
@@ -146,32 +263,19 @@ def _shared_out(sections: Sequence[Section], count: int) -> Iterator[Section]:
             yield Section(one.title, one.facts[at : at + most])
 
 
-def _columns(bodies: Sequence[str], count: int, width: float, top: float, put: Put) -> float:
-    """Blocks in columns, each below the shortest; the lowest end."""
-    wide = (width - 2 * GAP * (count - 1)) / count
-    ends = [top] * count
-    for body in bodies:
-        at = ends.index(min(ends))
-        ends[at] = put(body, at * (wide + 2 * GAP), wide, ends[at]) + GAP / 2
-    return max(ends)
-
-
 _STYLE = """
 body { color: #1b1f26; }
+td, p { line-height: 95%; }
 h1 { font-size: 165px; margin: 0 0 30px 0; }
-h2 { font-size: 112px; margin: 0 0 20px 0; }
-h3 { font-size: 96px; margin: 0 0 10px 0; }
+h2 { font-size: 120px; margin: 0 0 10px 0; }
+h3 { font-size: 100px; margin: 0 0 5px 0; }
 p { margin: 0; }
-.quiet { color: #606876; font-size: 84px; }
-.head { color: #4f5765; font-size: 88px; }
-.key { color: #4f5765; }
-.code { color: #4f5765; font-size: 80px; }
-.small { font-size: 88px; }
+.quiet, .head, .key, .code { color: #4f5765; }
 """
 
 
 def _table(rows: Iterable[str]) -> str:
-    return f'<table width="100%" cellspacing="0" cellpadding="6">{"".join(rows)}</table>'
+    return f'<table width="100%" cellspacing="0" cellpadding="3">{"".join(rows)}</table>'
 
 
 def _facts(facts: Sequence[Fact]) -> str:
@@ -183,15 +287,18 @@ def _facts(facts: Sequence[Fact]) -> str:
 
 def _section(section: Section) -> str:
     rows = (
-        f'<tr><td class="key small" width="56%">{escape(one.label)}</td>'
-        f'<td class="small">{escape(one.value)}</td></tr>'
+        f'<tr><td class="key" width="50%">{escape(one.label)}</td><td>{escape(one.value)}</td></tr>'
         for one in section.facts
     )
     return f"<h3>{escape(section.title)}</h3>{_table(rows)}"
 
 
-def _listed(title: str, sentences: Sequence[str]) -> str:
-    return f"<h2>{escape(title)}</h2>" + "".join(f'<p class="small">– {escape(one)}</p>' for one in sentences)
+def _listed(one: Listed) -> str:
+    if one.reference:
+        body = f"<p>{escape(' · '.join(one.sentences))}</p>"
+    else:
+        body = "".join(f"<p>– {escape(sentence)}</p>" for sentence in one.sentences)
+    return f"<h2>{escape(one.title)}</h2>{body}"
 
 
 def _heads(heads: Sequence[str]) -> str:
@@ -200,17 +307,29 @@ def _heads(heads: Sequence[str]) -> str:
     return f'<tr><td class="head">{escape(first)}</td>{cells}</tr>'
 
 
+WIDTHS = (24, 13, 9, 20, 34)
+"""Of the breakdown's columns, in per cent: every table of it has the same."""
+
+
 def _breakdown(page: Page) -> Iterator[str]:
-    yield f"<h2>{escape(page.breakdown_title)}</h2>"
+    """Heading and heads with the first component, then each component with its parts, then the total."""
     part, size, share, exact, formula = map(escape, page.heads)
-    rows = [
-        f'<tr><td class="head" width="30%">{part}</td><td class="head" align="right">{size}</td>'
-        f'<td class="head" align="right">{share}</td><td class="head" align="right">{exact}</td>'
-        f'<td class="head" width="34%">&nbsp;&nbsp;{formula}</td></tr>'
-    ]
-    rows += [_line(line) for line in page.breakdown if line.bytes]
-    rows.append(_line(page.total))
-    yield _table(rows)
+    first = f"<h2>{escape(page.breakdown_title)}</h2>"
+    figures = [f'class="head" align="right">{head}' for head in (size, share, exact)]
+    rows = [_cells((f'class="head">{part}', *figures, f'class="head">&nbsp;&nbsp;{formula}'))]
+    for line in page.breakdown:
+        if not line.bytes:
+            continue
+        if len(line.path) == 1 and len(rows) > 1:
+            yield first + _table(rows)
+            first, rows = "", []
+        rows.append(_line(line))
+    yield first + _table([*rows, _line(page.total)])
+
+
+def _cells(cells: Iterable[str]) -> str:
+    made = "".join(f'<td width="{wide}%" {cell}</td>' for wide, cell in zip(WIDTHS, cells, strict=True))
+    return f"<tr>{made}</tr>"
 
 
 def _line(line: Line) -> str:
@@ -221,11 +340,10 @@ def _line(line: Line) -> str:
         label = f'<span style="color:{fill}">■</span> {label}'
     elif not whole:
         label = f"&nbsp;&nbsp;&nbsp;&nbsp;&nbsp;{label}"
-    figures = "".join(
-        f'<td align="right">{_bold(text, whole)}</td>' for text in (line.size, line.share, line.exact)
-    )
-    formula = f'<td class="code">&nbsp;&nbsp;{escape(line.formula)}</td>'
-    return f"<tr><td>{_bold(label, whole, ready=True)}</td>{figures}{formula}</tr>"
+    texts = (text.replace(" ", "\u00a0") for text in (line.size, line.share, line.exact))
+    figures = [f'align="right">{_bold(text, whole)}' for text in texts]
+    formula = f'class="code">&nbsp;&nbsp;{escape(line.formula)}'
+    return _cells((f">{_bold(label, whole, ready=True)}", *figures, formula))
 
 
 def _bold(text: str, on: bool, ready: bool = False) -> str:

@@ -55,7 +55,7 @@ class Reports(QObject):
 
     def _filters(self) -> dict[str, str]:
         return {
-            self.tr("PDF, one page (*.pdf)"): "pdf",
+            self.tr("PDF (*.pdf)"): "pdf",
             self.tr("Web page (*.html)"): "html",
             self.tr("Markdown (*.md)"): "md",
             self.tr("Table (*.csv)"): "csv",

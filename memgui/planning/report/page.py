@@ -66,10 +66,15 @@ class MeasuredLine:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A heading and the sentences under it."""
+    """A heading and the sentences under it; for ``reference`` they may stand close together."""
 
     title: str
     sentences: tuple[str, ...]
+    reference: bool = False
+
+
+_SYMBOLS, _SOURCES = QT_TRANSLATE_NOOP("report", "Symbols"), QT_TRANSLATE_NOOP("report", "Sources")
+_REFERENCE = (_SYMBOLS, _SOURCES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +136,8 @@ def page(
             to_note,
         ),
         (QT_TRANSLATE_NOOP("report", "Assumed"), supposed or [text(nothing)]),
-        (QT_TRANSLATE_NOOP("report", "Symbols"), list(_symbols(estimate, words))),
-        (QT_TRANSLATE_NOOP("report", "Sources"), list(_sources(estimate, words))),
+        (_SYMBOLS, list(_symbols(estimate, words))),
+        (_SOURCES, list(_sources(estimate, words))),
     )
     heads = (
         QT_TRANSLATE_NOOP("report", "Part"),
@@ -166,7 +171,7 @@ def page(
             text(measured_heads[3]),
         ),
         measured=tuple(line for one in measured for line in _measured(one, estimate, words)),
-        lists=tuple(Listed(text(title), _once(said)) for title, said in lists if said),
+        lists=tuple(Listed(text(title), _once(said), title in _REFERENCE) for title, said in lists if said),
         made=made,
     )
 
@@ -256,7 +261,7 @@ def _lines(nodes: tuple[Node, ...], whole: int, words: Words, above: tuple[str, 
 def _formula(node: Node) -> str:
     """A leaf's formula in symbols; nothing where it is a sum, or a figure that is stated."""
     formula = node.derivation.formula if node.bytes and not node.children else ""
-    return "" if formula.isdigit() else formula.replace("*", "·")
+    return "" if not formula or formula.isdigit() else written(tokens_of(node.derivation))
 
 
 def _line(path: tuple[str, ...], label: str, size: int, whole: int, words: Words, formula: str = "") -> Line:

@@ -1,11 +1,12 @@
 """The report through the window's actions: files of every kind, the clipboard, one page of paper."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QRectF, QSize, QSizeF
 from PySide6.QtGui import QGuiApplication, QImage, QPainter
 from PySide6.QtPrintSupport import QPrinter
 from PySide6.QtWidgets import QApplication, QFileDialog
@@ -98,14 +99,40 @@ def test_picture_is_the_components_in_their_colours(real: House) -> None:
             assert LIGHT.component(node.key).fill.name() in colours
 
 
-def test_largest_and_smallest_models_stay_on_one_page(reports: Reports, real: House) -> None:
-    catalog = Catalog()
-    models = sorted(catalog.models, key=lambda entry: entry.model.num_hidden_layers)
-    for entry in (models[0], models[-1]):
-        found = estimate(replace(replace(real.document.scenario, "model", entry.model), "method", "detailed"))
-        if found.verdict.kind != "unknown":
-            data = paper.pdf_bytes(reports.page(found), picture.scene_of(found, "GB"))
-            assert data.count(b"/Type /Page\n") == 1
+def test_what_a_person_sees_first_stands_on_one_page(reports: Reports) -> None:
+    found = estimate(Catalog().first_scenario())
+    data = paper.pdf_bytes(reports.page(found), picture.scene_of(found, "GB"))
+    assert data.count(b"/Type /Page\n") == 1
+
+
+@pytest.mark.parametrize("name", ["gpt2", "DeepSeek-V3", "Qwen3-Next-80B-A3B-Instruct", "gemma-3n-E4B-it"])
+def test_the_largest_models_go_on_over_a_page_and_stay_legible(reports: Reports, name: str) -> None:
+    """What belongs together is not cut, nothing lies over anything, no text is under eight points."""
+    scenario = replace(Catalog().first_scenario(), "model", Catalog().model(name).model)
+    found = estimate(replace(scenario, "training.sequence_length", 1024))
+    page, scene = reports.page(found), picture.scene_of(found, "GB")
+    assert paper.pdf_bytes(page, scene).count(b"/Type /Page\n") <= 2
+    assert paper.SMALLEST >= 8
+    assert "px" not in re.sub(r"h[123] {[^}]*}", "", paper._STYLE)
+    size = QSizeF(531, 778) / paper.SMALLEST * paper.EM
+    sheet = paper._Sheet(page, scene, size, paper.FOOT)
+    places = [
+        [QRectF(at, document.size()) for number, document, at in sheet._blocks if number == one]
+        for one in range(sheet.pages)
+    ]
+    for rects in places:
+        assert rects
+        for rect in rects:
+            assert rect.bottom() <= size.height() - paper.FOOT
+            assert rect.right() <= size.width() + 1
+            assert not any(
+                rect.adjusted(1, 1, -1, -1).intersects(other) for other in rects if other is not rect
+            )
+    text = "".join(document.toPlainText() for _, document, _ in sheet._blocks)
+    for listed in page.lists:
+        assert all(sentence in text for sentence in listed.sentences)
+    for line in page.breakdown:
+        assert not line.bytes or line.exact in text
 
 
 def test_it_prints(reports: Reports, real: House, tmp_path: Path) -> None:
@@ -149,7 +176,8 @@ def test_paper_is_white_in_the_dark_and_holds_any_name(
             sheet = QImage(595, 842, QImage.Format.Format_RGB32)
             sheet.fill(0xFFFFFFFF)
             painter = QPainter(sheet)
-            paper._paint(painter, reports.page(found), picture.scene_of(found, "GiB"), 523, 770)
+            room = QSizeF(523, 770)
+            paper._paint(painter, lambda: None, reports.page(found), picture.scene_of(found, "GiB"), room)
             painter.end()
             pictures.append(sheet)
     finally:
