@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint
-from PySide6.QtGui import QGuiApplication, QHelpEvent
+from PySide6.QtGui import QAccessible, QAccessibleInterface, QGuiApplication, QHelpEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -17,6 +17,7 @@ from memgui.document.document import State
 from memgui.document.notice import Notice
 from memgui.files.bounded import FileFault
 from memgui.files.strict_json import parse_object
+from memgui.gui.controls.fields import ComboBox
 from memgui.gui.crash_dialog import CrashDialog
 from memgui.gui.device_items import device_search
 from memgui.gui.interior import Interior
@@ -156,6 +157,35 @@ def test_every_text_of_the_window(visit: Visit, names: set[str]) -> None:
     visit.tips(*visit.inside.tabs.findChildren(QWidget)[-8:])
     assert len(visit.seen.where) > 1500  # else it was not looked at
     assert list(visit.seen.foreign(names)) == []
+
+
+def test_everything_that_can_be_used_has_a_name(visit: Visit) -> None:
+    """A screen reader calls a thing by its name; a choice, which Qt calls by what is chosen, by both."""
+    for section in visit.inside.form.sections.values():
+        section.set_open(True)
+        section.more.setChecked(True)
+    nameless: set[str] = set()
+    for key in visit.inside.tabs.keys:
+        visit.inside.tabs.show_tab(key)
+        visit.rest()
+        for thing in described(QAccessible.queryAccessibleInterface(visit.program.window)):
+            state, told = thing.state(), thing.text(QAccessible.Text.Name)
+            if state.focusable and not state.invisible and not told.strip():
+                nameless.add(f"{thing.role().name} {type(thing.object()).__name__} in {key}")
+            chosen = thing.object()
+            if isinstance(chosen, ComboBox) and chosen.isVisible():
+                said = f"{told} {thing.text(QAccessible.Text.Description)}"
+                assert chosen.accessibleName(), said
+                assert chosen.accessibleName() in said
+    assert nameless == set()
+
+
+def described(thing: QAccessibleInterface | None) -> Iterator[QAccessibleInterface]:
+    """A thing and all that is in it."""
+    if thing is not None and thing.isValid():
+        yield thing
+        for index in range(min(thing.childCount(), 300)):
+            yield from described(thing.child(index))
 
 
 def test_every_text_that_comes_and_goes(visit: Visit, names: set[str], tmp_path: Path) -> None:

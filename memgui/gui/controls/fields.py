@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import (
@@ -156,6 +158,18 @@ class ComboBox(QComboBox):
         self.setView(view)
         self.setItemDelegate(_ChoiceDelegate(self))
         self.setMaxVisibleItems(16)
+
+    def setAccessibleDescription(self, text: str) -> None:
+        """Begin with the name where Qt would never say it: there it calls a box by what is chosen in it."""
+        name = self.accessibleName()
+        if name and sys.platform not in ("win32", "darwin"):
+            text = self.tr("{name}: {description}").format(name=name, description=text) if text else name
+        super().setAccessibleDescription(text)
+
+    def setAccessibleName(self, name: str) -> None:
+        super().setAccessibleName(name)
+        if not self.accessibleDescription():
+            self.setAccessibleDescription("")
 
     def set_invalid(self, invalid: bool) -> None:
         """Show that this choice cannot be used."""

@@ -144,6 +144,7 @@ class _Names(QToolButton):
         super().__init__(box)
         self.setCursor(Qt.CursorShape.ArrowCursor)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the arrow key does the same in the box
+        self.setAccessibleName(self.tr("Choose names"))
         self.clicked.connect(box.open_menu)
 
     def paintEvent(self, event: QPaintEvent) -> None:
