@@ -254,12 +254,13 @@ class Library(Opening):
         """What was thrown away in the last month and can be brought back."""
         return self._presets.deleted()
 
-    def bring_back(self, deleted: Deleted) -> None:
+    def bring_back(self, deleted: Deleted) -> Entry | None:
         """Take a preset out of the trash."""
         back = self._try(lambda: self._presets.restore(deleted))
         if back is not None:
             self.changed.emit()
             self._tell(Message(QT_TRANSLATE_NOOP("messages", "“{name}” is back."), {"name": back.name}))
+        return back
 
     def import_file(self, path: Path) -> None:
         """Take the presets in a file among the person's."""
@@ -337,13 +338,11 @@ class _Deletion:
 
     def undo(self) -> None:
         """Bring it back, where that was not done otherwise."""
-        gone = self._gone
-        back = self._library._try(lambda: self._store.restore(gone)) if gone is not None else None
+        back = self._library.bring_back(self._gone) if self._gone is not None else None
         if back is not None:
             self._gone, self._entry = None, back  # its file may be called otherwise now
             if self._seen is not None and self._seen.key == back.key:
                 self._library._seen[back.key] = self._seen
-            self._library.changed.emit()
 
 
 def _said_of(found: Sequence[Entry]) -> dict[str, tuple[str, str]]:

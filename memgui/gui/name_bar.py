@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from shiboken6 import Shiboken
 
 from memgui.gui.controls.buttons import Button
 from memgui.gui.controls.fields import LineEdit
@@ -19,6 +20,7 @@ class NameBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._answer: Callable[[str], bool] = lambda name: True
+        self._before: QWidget | None = None
         self._question = QLabel(self)
         self._question.setFont(Look.of(self).font(Role.BODY, 500))
         self.save = Button(self.tr("Save"), primary=True, parent=self)
@@ -41,12 +43,22 @@ class NameBar(QWidget):
     def ask(self, question: str, name: str, answer: Callable[[str], bool]) -> None:
         """Ask; ``answer`` gets the name and says whether it was taken (else it told why)."""
         self._answer = answer
+        if not self.isVisible():
+            self._before = self.window().focusWidget()
         self._question.setText(question)
         self.line.setAccessibleName(question)
         self.line.setText(name)
         self.line.selectAll()
         self.show()
         self.line.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def setVisible(self, visible: bool) -> None:
+        """Give the keys back to what had them before the question."""
+        had = not visible and self.isAncestorOf(self.window().focusWidget())
+        super().setVisible(visible)
+        before, self._before = self._before, self._before if visible else None
+        if had and before is not None and Shiboken.isValid(before) and before.isVisible():
+            before.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _take(self) -> None:
         name = self.line.text().strip()

@@ -243,7 +243,10 @@ class PresetsDock(QWidget):
         }
         current = self.tree.currentIndex().data(KEY)
         text = self.search.text().strip()
+        focus = self.window().focusWidget()
         self.model.fill(self._library, text)
+        if self.tree.isAncestorOf(focus):
+            self.tree.setFocus(Qt.FocusReason.OtherFocusReason)  # an editor is gone: its row has the keys
         for item in self.model.items():
             if item.data(KIND) in (Row.HEADING, Row.FAMILY):
                 at_first = item.data(KIND) is Row.HEADING and item.data(KEY) != "heading/deleted"

@@ -439,3 +439,15 @@ def test_a_shared_text_pastes_back(inside: Interior, house: House) -> None:
     house.document.edit(LENGTH, 1)
     inside.actions.paste.trigger()
     assert house.document.scenario.training.sequence_length == 4321
+
+
+def test_after_a_name_is_given_the_keys_go_where_they_were(inside: Interior) -> None:
+    for answer in (Qt.Key.Key_Return, Qt.Key.Key_Escape):
+        inside.form.go_to(LENGTH)
+        before = inside.window.focusWidget()
+        inside.files.ask_save_as()
+        assert inside.window.focusWidget() is inside.names.line
+        inside.names.line.setText("Mine")
+        QTest.keyClick(inside.names.line, answer)
+        assert not inside.names.isVisible()
+        assert inside.window.focusWidget() is before

@@ -205,3 +205,21 @@ def test_what_an_earlier_run_deleted_is_brought_back_from_the_list(
     assert names(dock, Row.PRESET) == ["Mine"]
     assert names(dock, Row.DELETED) == []
     assert house.told[-1].message.text == "“Mine” is back."
+
+
+def test_a_row_that_was_renamed_has_the_keys_again(house: House, dock: PresetsDock, qtbot: QtBot) -> None:
+    house.library.save_as("Mine")
+    dock.tree.setFocus()
+    dock.tree.setCurrentIndex(index(dock, "Mine"))
+    QTest.keyClick(dock.tree, Qt.Key.Key_F2)
+    editor = dock.tree.findChild(QLineEdit)
+    assert editor is not None
+    editor.setText("Ours")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: names(dock, Row.PRESET) == ["Ours"])
+    assert dock.window().focusWidget() is dock.tree
+    assert dock.tree.currentIndex().data() == "Ours"
+    QTest.keyClick(dock.tree, Qt.Key.Key_Delete)
+    assert house.told[-1].message.text == "“Ours” is deleted."
+    house.document.undo_stack.undo()
+    assert house.told[-1].message.text == "“Ours” is back."  # what was said before holds no more
