@@ -348,3 +348,18 @@ def test_fields_of_a_description_are_fields_of_the_model() -> None:
         except FileFault:
             continue
         assert set(msgspec.structs.asdict(model)) == known
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"model_type": "longt5", "encoder_attention_type": "transient-global"}, "encoder_attention_type is"),
+        ({"model_type": "deberta", "relative_attention": False}, "relative_attention is"),
+        ({"model_type": "deberta", "relative_attention": True, "position_biased_input": False}, ""),
+    ],
+)
+def test_attention_that_is_taken_for_another_is_told(changes: dict[str, Any], told: str) -> None:
+    sizes = {"num_layers": 2, "d_kv": 16, "d_ff": 64, "d_model": 64, "num_heads": 4}
+    found = import_config({**sizes, "vocab_size": 100, "num_hidden_layers": 2, **changes}, "a model")
+    said = [message.text for message in found.assumed if "not known here" in message.text]
+    assert [told in text for text in said] == ([True] if told else [])

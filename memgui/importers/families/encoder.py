@@ -146,10 +146,26 @@ def albert(c: Config) -> Fields:
     }
 
 
+def _disentangled(c: Config, *keys: str) -> None:
+    """Book what of a stated disentangled attention is not that which is known here."""
+    for key in keys:
+        known = DISENTANGLED[key]
+        if (value := c.stated.value.get(key, known)) not in (known, None):
+            c.assume(
+                QT_TRANSLATE_NOOP(
+                    "messages", "{key} is {value}, which is not known here; {known} of DeBERTa v3 is taken."
+                ),
+                key=key,
+                value=shown(value, 40),
+                known=str(known).lower(),
+            )
+
+
 @family("deberta")
 def first_deberta(c: Config) -> Fields:
     """Disentangled attention with a projection of its own for distances; every distance is one of its own."""
     fields = bert(c)
+    _disentangled(c, "relative_attention", "position_biased_input")
     longest = c.integer_or_none("max_relative_positions") or 0
     return {
         **fields,
@@ -166,16 +182,7 @@ def first_deberta(c: Config) -> Fields:
 def deberta(c: Config) -> Fields:
     """Disentangled attention: distances in buckets, with an embedding of their own that layers share."""
     fields = bert(c)
-    for key, known in DISENTANGLED.items():
-        if (value := c.stated.value.get(key, known)) not in (known, None):
-            c.assume(
-                QT_TRANSLATE_NOOP(
-                    "messages", "{key} is {value}, which is not known here; {known} of DeBERTa v3 is taken."
-                ),
-                key=key,
-                value=shown(value, 40),
-                known=str(known).lower(),
-            )
+    _disentangled(c, *DISENTANGLED)
     buckets = c.integer_or_none("position_buckets") or 0
     longest = fields["max_position_embeddings"]
     return {

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from memgui.files.strict_json import shown
 from memgui.importers.config_reader import Config
 from memgui.importers.families.parts import ACTIVATIONS, activation, dropouts, share
 from memgui.importers.families.registry import Fields, family
+from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 BIASES: Fields = {"attention_bias": True, "attention_output_bias": True, "mlp_bias": True}
 
 
-@family("t5", "mt5", "longt5")
+@family("t5", "mt5")
 def t5(c: Config) -> Fields:
     """RMSNorm before each half, no bias, distances in buckets; v1.1 has a gated feed-forward."""
     heads = c.count("num_attention_heads")
@@ -48,6 +50,20 @@ def t5(c: Config) -> Fields:
         "encoder_attention_heads": heads,
         "encoder_ffn_dim": width,
     }
+
+
+@family("longt5")
+def longt5(c: Config) -> Fields:
+    """T5 whose encoder looks at neighbouring blocks, which no module here writes yet."""
+    c.assume(
+        QT_TRANSLATE_NOOP(
+            "messages",
+            "encoder_attention_type is {value}, which is not known here; T5's attention to all is taken: "
+            "too little for short sources, too much for long ones.",
+        ),
+        value=shown(c.text("encoder_attention_type", default="local"), 40),
+    )
+    return t5(c)
 
 
 @family("umt5")
