@@ -164,12 +164,14 @@ class Inside(Between):
         rel = Stock()
         fetched = first.input if kind.recomputed and self.offloads else NONE
         rel.add(fetched, first.sort_input)
+        rel.add(kind.fetched, first.sort_input)
         rel.add(last.start, self.sort_back(last))
         if kind.recomputed:
             again, rel = self._again(kind, roles, rel)
             yield from again
             if self.lets_go and not first.carried:  # only what runs again was given it
                 rel.add(fetched, first.sort_input, -1)
+            rel.add(kind.fetched_unsaved, first.sort_input, -1)
         for block in reversed(blocks):
             sort = self._sort_again(kind, block) if kind.recomputed else self.sort_back(block)
             if block is not last:

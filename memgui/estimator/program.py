@@ -19,6 +19,7 @@ from memgui.estimator.block import Block, Sparing
 from memgui.estimator.coverage import require_covered
 from memgui.estimator.dimensions import model_values
 from memgui.estimator.events import NONE, gradient_of, group
+from memgui.estimator.fetched import staying_here
 from memgui.estimator.layer_runs import checkpointed, thawing
 from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.modules import layers
@@ -58,6 +59,8 @@ class Kind:
         self.sparing = _sparing(blocks) if recompute == "selective_op" else ()
         """of a layer that is checkpointed by operator, what of each block is kept"""
         self.count = 0
+        self.fetched, self.fetched_unsaved = NONE, NONE
+        """what others made and it fetches from the computer's memory, and what of that it does not save"""
         self.shared = group([tensor for block in blocks for tensor in block.tape.handed_out])
         """what a layer of this kind hands to those that follow"""
         self.passed = group([tensor for block in blocks for tensor in block.tape.passed])
@@ -125,8 +128,12 @@ class Stack:
         self.back: list[Stretch] = []
         self.role = ALONE
 
-    def close(self, chosen: Collection[Tensor] = (), *, offloads: bool = False) -> None:
+    def close(
+        self, chosen: Collection[Tensor] = (), *, offloads: bool = False, fetches: bool = False
+    ) -> None:
         """All layers are there; ``offloads``: checkpoints keep none of their inputs on the device.
+
+        ``fetches``: nor what all layers are given (by position, as encoders' states are).
 
         What is ``chosen`` is handed to those layers alone that use it.
         """
@@ -142,6 +149,8 @@ class Stack:
         given_up = self._unseen(chosen) if checkpointing and chosen else set()
         kept = [one for one in held if one in saved or (checkpointing and one in shared)]
         kept = [one for one in kept if one in saved or one not in given_up]
+        if fetches and checkpointing:
+            kept = staying_here(self.frame, self.kinds, kept, shared)
         self.holds_input = out.root in held
         """whether the model's code refers to the first layer's input until all layers are done"""
         leaves = [kind.leaf.root for kind in giving if kind.leaf is not None]
@@ -219,7 +228,9 @@ class Program:
             _publish(frame)
             stack = Stack(part.name, frame)
             out = self._layers(stack, part)
-            stack.close(self._chosen(part.context), offloads=options.checkpoint_offload)
+            offloads = options.checkpoint_offload
+            fetches = offloads and model.num_encoder_layers > 0
+            stack.close(self._chosen(part.context), offloads=offloads, fetches=fetches)
             self.stacks.append(stack)
         tail = plan.tail if options.stage.last else sent
         with context.trained(not options.by_layer):
