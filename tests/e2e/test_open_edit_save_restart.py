@@ -57,6 +57,9 @@ def test_a_first_start_shows_a_real_model_on_a_real_gpu(
         assert result.estimate.peak_bytes > 2**36
         assert "GiB" in program.window.verdict.headline
         assert "notices" not in inside(program).__dict__  # nothing to say
+        memory = inside(program).form.sections["device"].row("device.memory_bytes")
+        assert memory is not None
+        assert memory._aside == "79.2 GiB"  # beside the bytes, from the first moment on
 
 
 def test_what_was_asked_for_is_kept_before_it_is_edited(

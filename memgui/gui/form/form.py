@@ -131,6 +131,7 @@ class Form(QWidget):
                 continue
             section = Section(key, fields, self._document, body)
             section.row_made.connect(self._adopt)
+            section.toggled.connect(self._toggled)
             section.toggled.connect(self.section_toggled)
             self.sections[key] = section
             column.addWidget(section)
@@ -143,6 +144,12 @@ class Form(QWidget):
         section = self.sections.get(key)
         if section is not None:
             section.set_open(True)
+
+    def _toggled(self, key: str, on: bool) -> None:
+        """Say beside rows that may have just been made what was said of the others with the result."""
+        if on:
+            self._show_sizes()
+            self._show_limits()
 
     def make_ahead(self) -> None:
         """Make the rows of closed sections while the person rests, so that opening one is quick."""
