@@ -214,6 +214,10 @@ class Walk(Inside):
                 yield row
                 live = row.after()
             frame = stack.frame
+            if self.refers:
+                for kind in stack.kinds:
+                    live.include(self.referred(kind, passing=True), -kind.count)
+                    live.include(self.referred(kind), kind.count)
             live.add(stack.shared_kept, frame.sort_input, -1)
             if self.keep_outputs:
                 live.add(stack.results_kept, frame.sort_input)
