@@ -354,7 +354,7 @@ def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
         program = Program(app, paths, content)
         guard = CrashGuard(program.autosave.flush, program.keep_crash, program)
         guard.install()
-        program.ready.connect(lambda: _watch(paths, program.document))
+        program.ready.connect(lambda: _watch(paths, program))
         program.window.show()
         status = app.exec()
         guard.remove()
@@ -362,12 +362,12 @@ def run(content: Opened | None = None, paths: AppPaths | None = None) -> int:
     return status
 
 
-def _watch(paths: AppPaths, document: Document) -> None:
+def _watch(paths: AppPaths, program: Program) -> None:
     """Collect garbage, write the log, and the stacks if the process dies in C++: when everything stands."""
     from memgui.document.garbage import Garbage
     from memgui.presets.logs import start_logging, watch_for_faults
 
-    Garbage(document)
+    Garbage(program.document, program.context.jobs)
     start_logging(paths)
     watch_for_faults(paths)
     log.info("memgui %s, PySide6 %s, Qt %s, %s", __version__, pyside_version, qVersion(), sys.version)

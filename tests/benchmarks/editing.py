@@ -106,7 +106,7 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
         gc.collect()
         thresholds = gc.get_threshold()
         document = program.context.document
-        Garbage(document)  # as the program does once everything stands
+        Garbage(document, program.context.jobs)  # as the program does once everything stands
         clock = Clock()
         window.installEventFilter(clock)
         document.result.connect(clock.set_result)
