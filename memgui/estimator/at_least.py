@@ -20,10 +20,14 @@ from memgui.spec.scenario import Scenario
 
 
 class Draft:
-    """A scenario's estimate, step by step: each says more than the one before it and takes longer."""
+    """A scenario's estimate, step by step: each says more than the one before it and takes longer.
 
-    def __init__(self, scenario: Scenario) -> None:
+    Of a pipeline one stage is looked at before others: the first, or the last (``backward``).
+    """
+
+    def __init__(self, scenario: Scenario, *, backward: bool = False) -> None:
         self.scenario = scenario
+        self._backward = backward
         self._refusal: Message | None = None
         self._known: list[tuple[str, Run]] = []
 
@@ -31,8 +35,7 @@ class Draft:
     def floors(self) -> tuple[Floor, ...]:
         """Bytes by component at some moments, at the least; nothing where nothing is known that soon.
 
-        Of a training step: as the optimizer steps, and as the backward pass begins.  Of a pipeline: on its
-        first stage, in which most micro batches wait.
+        Of a training step: as the optimizer steps, and as the backward pass begins.
         """
         for _, run in self._runs():
             return tuple({**moment, "overhead": self._beside} for moment in run.floors())
@@ -59,6 +62,11 @@ class Draft:
         """Whether the estimate's peak is ``limit`` bytes at the least; not told where little is known."""
         return any(Assembly(self.scenario, run).at_least() >= limit for _, run in self._runs())
 
+    @once
+    def first_peak(self) -> int:
+        """No more than the peak's bytes, from one stage; 0 where little is known."""
+        return next((Assembly(self.scenario, run).at_least() for _, run in self._runs()), 0)
+
     def estimate(self) -> Estimate:
         """The answer."""
         runs = [*self._runs()]
@@ -67,7 +75,7 @@ class Draft:
         if not runs:
             return estimate(self.scenario)
         if is_split(self.scenario):
-            return of_stages(self.scenario, runs)
+            return of_stages(self.scenario, runs[::-1] if self._backward else runs)
         return Assembly(self.scenario, runs[0][1]).estimate()
 
     def _runs(self) -> Iterator[tuple[str, Run]]:
@@ -107,7 +115,7 @@ class Draft:
             return
         if is_split(scenario):
             require_covered_run(scenario)
-            yield from stage_runs(scenario)
+            yield from stage_runs(scenario, backward=self._backward)
         else:
             yield "0", run_of(scenario)
 

@@ -48,11 +48,13 @@ _UNCOUNTED: Final[dict[str, Any]] = {
 """Options that change what is computed, and neither a layer's weights nor which layers are alike."""
 
 
-def stage_runs(scenario: Scenario, *, whole: bool = True) -> Iterator[tuple[str, TrainingRun]]:
+def stage_runs(
+    scenario: Scenario, *, whole: bool = True, backward: bool = False
+) -> Iterator[tuple[str, TrainingRun]]:
     """The run of each pipeline stage, by its number, one after the other; all ranks of a stage hold the same.
 
     Stages with layers that are alike, and as many of them, are one program; where as much waits in them,
-    one run.  Parameters are counted over the model as it is, once.
+    one run.  Parameters are counted over the model as it is, once.  ``backward``: the last stage comes first.
     """
     layout = layout_of(scenario)
     split = split_of(scenario, layout)
@@ -61,8 +63,11 @@ def stage_runs(scenario: Scenario, *, whole: bool = True) -> Iterator[tuple[str,
     counted = account(model).parameters
     known: dict[object, Stage] = {}
     runs: dict[object, TrainingRun] = {}
+    placed: list[tuple[Place, Stage, Stage]] = []
     for place in places(scenario, layout):
         stage, chunk = (known.setdefault(layers_of(model, one), one) for one in (place.stage, place.chunk))
+        placed.append((place, stage, chunk))
+    for place, stage, chunk in reversed(placed) if backward else placed:
         held = compiled(scenario.model, chosen._replace(split=split, stage=stage))
         unused = 0 if held.options.reduces_in_place else _unused_buffers(scenario, layout, place)
         run = runs.get((stage, chunk, place.waiting, unused))

@@ -96,6 +96,7 @@ class Asker:
         self.calls = 0
         self._estimate = estimate
         self._fault = fault
+        self._backward = False
         self._draft: Draft | None = None
         self._drafts: dict[Scenario, Draft] = {}
         self._forbidden: dict[Scenario, Issue] = {}
@@ -118,7 +119,7 @@ class Asker:
 
     def _keep_draft(self, scenario: Scenario) -> None:
         """Keep how the answer about ``scenario`` begins, for who compares it with others."""
-        if self._draft is not None and self._draft.scenario is scenario:
+        if self._kept is not None and self._draft is not None and self._draft.scenario == scenario:
             self._drafts[scenario] = self._draft
             if len(self._drafts) > REMEMBERED:
                 del self._drafts[next(iter(self._drafts))]
@@ -144,6 +145,13 @@ class Asker:
         self._keep_draft(scenario)
         return draft is not None and self._known(lambda: draft.peaks_at(peak), False)
 
+    def misses(self, scenario: Scenario) -> int:
+        """Bytes that the peak of ``scenario`` is above its limit at the least, as far as is soon known."""
+        draft = self._drafted(scenario)
+        self._keep_draft(scenario)
+        known = 0 if draft is None else self._known(lambda: draft.first_peak, 0)
+        return known - scenario.device.memory_bytes
+
     def least(self, scenario: Scenario, limit: int) -> int:
         """Bytes that ``scenario`` needs for sure, without an estimate: no more than its range begins with.
 
@@ -154,7 +162,7 @@ class Asker:
             least = max([sum(floor.values()) for floor in self.floors(scenario)], default=0)
             whole = not least
         if least < limit and not whole:
-            draft = self._drafts.get(scenario) or self._drafted(scenario)
+            draft = self._drafted(scenario)
             if draft is not None:
                 least = max(least, self._known(lambda: draft.at_least(limit), 0))
             whole = least < limit
@@ -166,11 +174,21 @@ class Asker:
         """What ``scenario`` needs at the least at some moments; nothing where that is not known."""
         found = self._floors.get(scenario)
         if found is None:
-            draft = self._drafts.get(scenario) or self._drafted(scenario)
+            draft = self._drafted(scenario)
             found = () if draft is None else self._known(lambda: draft.floors, Floors())
             if self._kept is not None:
                 self._floors[scenario] = found
         return found
+
+    def begin_with_the_fullest(self, scenario: Scenario) -> None:
+        """From now on look first at that end of a pipeline at which ``scenario`` is the fullest."""
+        found = self(scenario).estimate
+        peaks = [rank.peak_bytes for rank in found.ranks] if found is not None else []
+        backward = bool(peaks) and 2 * peaks.index(max(peaks)) >= len(peaks) > 1
+        if backward != self._backward:
+            self._backward, self._draft = backward, None
+            for known in (self._drafts, self._floors, self._least):
+                known.clear()
 
     def peak(self, scenario: Scenario) -> Mapping[str, int] | None:
         """Bytes by component at the peak of ``scenario``, where its answer is kept."""
@@ -194,9 +212,14 @@ class Asker:
 
     def _drafted(self, scenario: Scenario) -> Draft | None:
         """What an estimate of ``scenario`` begins with; ``None`` where it is forbidden or asked of a fake."""
-        if self._draft is None or self._draft.scenario is not scenario:
-            known = self._estimate is _estimate and self.forbids(scenario) is None
-            self._draft = Draft(scenario) if known else None
+        if self._begun(scenario) is None and self._estimate is _estimate and self.forbids(scenario) is None:
+            self._draft = Draft(scenario, backward=self._backward)
+        return self._draft
+
+    def _begun(self, scenario: Scenario) -> Draft | None:
+        """The draft of ``scenario`` where there is one."""
+        if self._draft is None or self._draft.scenario != scenario:
+            self._draft = self._drafts.get(scenario)
         return self._draft
 
     def forbids(self, scenario: Scenario) -> Issue | None:
@@ -210,14 +233,15 @@ class Asker:
         return found
 
     def _ask(self, scenario: Scenario) -> Answer:
-        if self._draft is not None and self._draft.scenario is scenario:
+        draft = self._begun(scenario)
+        if draft is not None:
             self.check()
         else:
             issue = self.forbids(scenario)
             if issue is not None:
                 return Answer(scenario, None, issue)
-            self._draft = Draft(scenario) if self._estimate is _estimate else None
-        draft = self._draft
+            real = self._estimate is _estimate
+            draft = self._draft = Draft(scenario, backward=self._backward) if real else None
         self.calls += 1
         try:
             found = self._estimate(scenario) if draft is None else draft.estimate()

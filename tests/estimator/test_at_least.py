@@ -41,6 +41,14 @@ def test_the_least_is_not_more_than_the_range(model: str, settings: dict[str, ob
     assert max((sum(floor.values()) for floor in draft.floors), default=0) <= draft.at_least()
     again = draft.estimate()
     assert (again.verdict, again.low_bytes, again.ranks) == (found.verdict, found.low_bytes, found.ranks)
+    assert draft.first_peak <= found.peak_bytes or found.verdict.kind == "unknown"
+    other = Draft(made, backward=True)
+    assert other.first_peak <= found.peak_bytes or found.verdict.kind == "unknown"
+    assert other.at_least() == draft.at_least()
+    assert other.estimate().ranks == found.ranks
+    if draft.first_peak:
+        assert other.peaks_at(max(draft.first_peak, other.first_peak))
+        assert not other.peaks_at(found.peak_bytes + 1)
     if least:
         small = replace(made, "device.memory_bytes", least)
         assert estimate(small).verdict.kind in ("does_not_fit", "unknown")

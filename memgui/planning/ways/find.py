@@ -126,6 +126,7 @@ def ways_to_fit(scenario: Scenario, devices: Sequence[DeviceEntry] = (), ask: As
     base = ask(scenario).estimate
     if base is None:
         return Ways(scenario, None)
+    ask.begin_with_the_fullest(scenario)
     means = Means(ask, devices)
     by_rule = {rule: tuple(_singles(rule, scenario, base, means)) for rule in RULES}
     every = tuple(_once(way for ways in by_rule.values() for way in ways))
@@ -281,6 +282,10 @@ def _nearest(base: Estimate, found: list[Way], far: list[Far], ask: Asker) -> tu
             heappush(far, one._replace(lacks=lacks))
             continue
         if changed in seen:
+            continue
+        misses = ask.misses(changed)
+        if misses > one.lacks:
+            heappush(far, one._replace(lacks=misses))
             continue
         seen.add(changed)
         second = _way(one.first.estimate, changed, one.proposal, ask)
