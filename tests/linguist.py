@@ -32,19 +32,37 @@ _KEPT = re.compile(r"\{\{|\}\}|\{[^{}]*\}|</?[a-z][^<>]*>|&[a-z]+;")
 def lupdate(folder: Path) -> dict[str, set[str]]:
     """``{context: texts}`` as Qt Linguist's tool finds them in memgui's sources."""
     file = folder / "memgui.ts"
-    tool = Path(sys.executable).with_name("pyside6-lupdate")
-    if not tool.exists():
-        pytest.skip("pyside6-lupdate is not beside this Python")
-    run = subprocess.run(
-        [str(tool), *map(str, SOURCES), "-ts", str(file)], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    assert "warning" not in run.stderr.lower(), run.stderr
+    told = _run("pyside6-lupdate", *map(str, SOURCES), "-ts", str(file))
+    assert "warning" not in told.lower(), told
     contexts = ElementTree.parse(file).getroot().iter("context")
     return {
         context.findtext("name", ""): {message.findtext("source", "") for message in context.iter("message")}
         for context in contexts
     }
+
+
+def lrelease(folder: Path, name: str) -> Path:
+    """A finished translation into the language, as a translator and Qt Linguist's tools would make it."""
+    lupdate(folder)
+    tree = ElementTree.parse(folder / "memgui.ts")
+    for message in tree.getroot().iter("message"):
+        translation = message.find("translation")
+        assert translation is not None
+        translation.attrib.pop("type", None)
+        translation.text = marked(message.findtext("source", ""))
+    tree.write(folder / "memgui.ts", encoding="utf-8", xml_declaration=True)
+    file = folder / name
+    _run("pyside6-lrelease", str(folder / "memgui.ts"), "-qm", str(file))
+    return file
+
+
+def _run(name: str, *arguments: str) -> str:
+    tool = Path(sys.executable).with_name(name)
+    if not tool.exists():
+        pytest.skip(f"{name} is not beside this Python")
+    run = subprocess.run([str(tool), *arguments], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stderr
 
 
 def marked(text: str) -> str:

@@ -13,7 +13,10 @@ from memgui import app
 from memgui.app import load_translators
 from memgui.document.view_settings import View
 from memgui.gui.numbers import Numbers
-from memgui.spec import model, scenario
+from memgui.gui.texts import issue_text, label
+from memgui.spec import Issue, ScenarioError, model, scenario
+from memgui.spec.values import parse
+from tests.linguist import lrelease, marked
 
 ROOT = Path(__file__).parent.parent
 
@@ -166,6 +169,30 @@ def test_a_language_without_translation_leaves_english(qapp: QApplication, langu
     QLocale.setDefault(QLocale("de_DE"))  # as on a German desktop
     assert load_translators(qapp, language) == []  # nor Qt's own: an Arabic one turns the window round
     assert Numbers.of(View()).sentence(84_642_685_677) == "78.8 GiB"  # as the words around it, and the boxes
+
+
+def test_another_language_is_a_file_and_no_change_of_code(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "translations").mkdir()
+    lrelease(tmp_path, "translations/memgui_zh_CN.qm")
+    monkeypatch.setattr("memgui._resources.root", lambda: tmp_path)
+    loaded = load_translators(qapp, "zh_CN")
+    try:
+        assert len(loaded) == 2  # Qt's own texts too
+        assert QLocale().language() is QLocale.Language.Chinese
+        assert label("training.micro_batch_size") == marked("Micro batch")
+        assert issue_text(parse_issue("training.micro_batch_size", "0")).startswith("⟦⟦")
+        assert Numbers.of(View()).sentence(84_642_685_677) == "78.8 GiB"
+    finally:
+        for translator in loaded:
+            qapp.removeTranslator(translator)
+
+
+def parse_issue(path: str, text: str) -> Issue:
+    with pytest.raises(ScenarioError) as refused:
+        parse(path, text)
+    return refused.value.issue
 
 
 def test_qt_messages_go_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
