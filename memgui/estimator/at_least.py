@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from memgui.estimator.assembly import Assembly
 from memgui.estimator.coverage import NotCovered, require_covered_run
 from memgui.estimator.engines import account_of
-from memgui.estimator.estimate import Assembly, estimate, of_stages, run_of, unknown
+from memgui.estimator.estimate import estimate, of_stages, run_of, unknown
 from memgui.estimator.once import once
 from memgui.estimator.options import capability
 from memgui.estimator.overhead import context, cublas_workspace

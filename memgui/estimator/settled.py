@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from memgui.estimator.estimate import Assembly, run_of
+from memgui.estimator.assembly import Assembly
+from memgui.estimator.estimate import run_of
 from memgui.estimator.moments import Amount
 from memgui.estimator.options import capability
 from memgui.estimator.overhead import Range
