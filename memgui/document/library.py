@@ -98,6 +98,8 @@ class Library(Opening):
 
     def open_preset(self, entry: Entry) -> None:
         """Open a preset: a whole scenario, or a model profile into the open one."""
+        from memgui.planning.opening import unread_runs
+
         loaded = self._try(lambda: self._presets.load(entry))
         if loaded is None:
             return
@@ -110,7 +112,7 @@ class Library(Opening):
             told: tuple[Message, ...] = ()
         else:
             told = self._put(content, None, preset.report)
-        self._say_open(name, told, loaded.issues)
+        self._say_open(name, told, (*loaded.issues, *unread_runs(preset.measured)))
 
     # -- saving --------------------------------------------------------------------------------
 

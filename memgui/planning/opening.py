@@ -151,11 +151,24 @@ def of_preset(decoded: Decoded) -> Opened:
     return Opened(
         preset.content,
         preset.report,
-        decoded.issues,
+        (*decoded.issues, *unread_runs(preset.measured)),
         measured=preset.measured,
         is_preset=True,
         name=one_line(preset.name),
     )
+
+
+def unread_runs(measured: Mapping[str, Any]) -> tuple[Issue, ...]:
+    """That runs which a preset says were measured cannot be shown; nothing where they can, or are none."""
+    if not measured:
+        return ()
+    from memgui.planning.measured import from_plain  # few presets have any
+
+    try:
+        from_plain(measured)
+    except ScenarioError as refused:
+        return (msgspec.structs.replace(refused.issue, severity="warning"),)
+    return ()
 
 
 def _others(source: ModelSource) -> tuple[Message, ...]:

@@ -261,3 +261,16 @@ def test_what_a_full_disk_refuses_stays_open_and_is_tried_again(
 def test_a_name_that_cannot_be_is_not_offered_again(opened: Opened) -> None:
     assert not opened.library.save_as(" ")
     assert opened.told[-1].action is None
+
+
+def test_runs_that_cannot_be_read_are_told_when_their_preset_is_opened(opened: Opened) -> None:
+    """They are kept, too: another version may have written them."""
+    envelope = json.loads(opened.entry().path.read_text("utf-8"))
+    runs = {"schema": 2, "measurements": [1]}
+    opened.entry().path.write_text(json.dumps({**envelope, "measured": runs}), "utf-8")
+    opened.library.open_preset(opened.entry())
+    (notice,) = opened.told
+    assert notice.severity == "warning"
+    assert "What was measured cannot be read: measured.schema is not" in notice.details[-1].text
+    assert opened.library.save()
+    assert json.loads(opened.entry().path.read_text("utf-8"))["measured"] == runs
