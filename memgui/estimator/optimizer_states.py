@@ -84,8 +84,11 @@ class States:
             work: dict[Tensor, int] = {weight: step.bytes for weight, step in steps.items()}
             self.consumer = Consumer(work, operator.removeprefix("aten."), self.listed)
         else:
-            factored = keeping.settings.name == "adafactor"
-            step = _step(_as_defined(here, program.model.model_type) if factored else here, keeping)
+            settings = keeping.settings
+            looping = settings.name == "adamw" and settings.implementation == "forloop"
+            if looping or settings.name == "adafactor":  # which go from weight to weight in this order
+                here = _as_defined(here, program.model.model_type)
+            step = _step(here, keeping)
             self.step = [(_state(weight, one), count) for weight, one, count in step.held]
             self.step += flattened(here, keeping)
             self.stepper = step.operator or (FLATTEN if self.step else "")

@@ -40,6 +40,14 @@ _WITH_PEFT = ("transformers", "transformers_2022", "fused", "unsloth")
 """Implementations whose adapters are PEFT's, which takes names as the model has them."""
 
 
+LEVEL = 100
+"""Alike layers whose ends differ by less than this part of the peak are level: blocks may differ by more."""
+
+
+def _in_blocks(found: Found) -> int:
+    return found.base.bytes + found.base.excess + found.amount.bytes + found.amount.excess
+
+
 class TrainingRun(Run):
     """A training scenario's program with its workload put in.
 
@@ -326,7 +334,14 @@ class TrainingRun(Run):
             stage = "optimizer"
             return Found(f"step2.{stage}", stage, STEADY[stage], base, amount, bag, -1, self.stepper())
         start = self.base(states=True, gradients=accumulate)
-        return self._found(walk, best.point, best.offset, forward=best.at < turn, base=start)
+        found = self._found(walk, best.point, best.offset, forward=best.at < turn, base=start)
+        beyond = best.point.count - 1 - 2 * best.offset  # to the other end of alike layers
+        rise = self.numbers.bytes(best.point.inside.slope) * abs(beyond) if beyond else best.bytes
+        if abs(rise) * LEVEL >= best.bytes or self.scenario.training.expandable_segments:
+            return found
+        # nearly as many bytes, of other things: blocks tell which is more
+        other = self._found(walk, best.point, best.offset + beyond, forward=best.at < turn, base=start)
+        return max(found, other, key=_in_blocks)
 
     def _saving(self, found: Found) -> Found:
         """``found``, or the moment at which the model is saved where more is there then."""

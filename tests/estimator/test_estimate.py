@@ -317,3 +317,16 @@ def test_lengths_of_recurrences_lead_to_their_fields() -> None:
             paths |= {(name, one.path) for name, one in node.derivation.symbols.items() if name in "KQ"}
     assert ("K", "model.mamba_d_conv") in paths
     assert None not in {path for _, path in paths}
+
+
+def test_of_level_layers_the_one_with_most_blocks_is_the_peak() -> None:
+    """Gradients take the place of activations, byte for byte nearly, but in larger blocks."""
+    scenario = training(
+        Catalog().model("vit-huge-patch14-224").model,
+        micro_batch_size=3,
+        precision="bf16_mixed",
+        optimizer="adamw_8bit",
+    )
+    found = estimate(scenario)
+    assert found.peak_moment.key == "step2.backward.layer.0"
+    assert found.allocated_bytes == max(moment.allocated for moment in found.timeline)
