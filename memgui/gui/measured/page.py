@@ -72,6 +72,10 @@ class _Line(QWidget):
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
 
 
+EXAMPLE = 25_125_558_682
+"""Bytes of a run, as a person would type them: 23.4 GiB."""
+
+
 class _Run(QWidget):
     """One measurement: where it comes from, its figures, what could explain the difference."""
 
@@ -140,6 +144,8 @@ class MeasuredPage(QWidget):
         self.measurements.changed.connect(self._show)
         self.measurements.explained.answered.connect(self._explain)
         context.view.figures_changed.connect(self._show)
+        context.view.figures_changed.connect(self._give_an_example)
+        self._give_an_example()
 
     def _lay_out(self) -> None:
         look = Look.of(self)
@@ -150,7 +156,6 @@ class MeasuredPage(QWidget):
         row.setSpacing(look.px(8))
         row.setContentsMargins(0, 0, look.px(10), 0)
         self.figure = LineEdit(parent=self)
-        self.figure.setPlaceholderText(self.tr("23.4 GiB"))
         self.figure.setAccessibleName(self.tr("What the run used"))
         self.figure.setMaxLength(80)
         self.figure.setMaximumWidth(look.px(170))
@@ -213,6 +218,9 @@ class MeasuredPage(QWidget):
     def numbers(self) -> Numbers:
         """How figures are written now."""
         return Numbers.of(self._view.view)
+
+    def _give_an_example(self) -> None:
+        self.figure.setPlaceholderText(self.numbers().sentence(EXAMPLE))
 
     # what the person does
 

@@ -78,6 +78,12 @@ def test_a_typed_figure_stands_beside_its_own_counter(page: MeasuredPage, real: 
     assert page.runs[1].figures.rows[0].within
 
 
+def test_the_example_is_in_the_unit_that_was_chosen(page: MeasuredPage, real: House) -> None:
+    assert page.figure.placeholderText() == "23.4 GiB"
+    real.view.change(units="GB")
+    assert page.figure.placeholderText() == "25.1 GB"
+
+
 def test_what_is_no_figure_is_refused_and_kept_in_the_box(page: MeasuredPage, real: House) -> None:
     type_in(page, "lots", Counter.PROCESS)
     assert page.fault.isVisible()
