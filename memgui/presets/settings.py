@@ -19,7 +19,6 @@ from memgui.files.held import in_turn
 from memgui.files.strict_json import parse_object, shown
 from memgui.presets.codec import dump, plain
 from memgui.spec import QT_TRANSLATE_NOOP, Issue, Message
-from memgui.spec.types import allowed_type
 
 MAX_BYTES: Final = 2**20
 MAX_KEPT: Final = 50
@@ -112,6 +111,8 @@ def _settings(held: dict[str, Any], issues: list[Issue]) -> Settings:
         try:
             values[field.name] = msgspec.convert(held[field.name], field.type, strict=True)
         except msgspec.ValidationError:
+            from memgui.spec.types import allowed_type  # where something is wrong, not at each start
+
             message = Message(
                 QT_TRANSLATE_NOOP("messages", "The setting {path} cannot be {value}. {allowed}"),
                 {
