@@ -6,6 +6,8 @@ All types are frozen; :func:`replace` is the only edit.  A field is named by its
 
 # Annotations are not postponed: msgspec would compile each of them when it first reads a scenario.
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -166,12 +168,20 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def get(scenario: Scenario, path: str) -> Any:
     """The value at ``path``; ``KeyError`` where there is no such field."""
+    read = _READERS.get(path)
+    if read is not None:
+        return read(scenario)
     value: Any = scenario
     for name in path.split("."):
         if not isinstance(value, msgspec.Struct) or name not in value.__struct_fields__:
             raise KeyError(path)
         value = getattr(value, name)
+    _READERS[path] = attrgetter(path)  # as many as there are fields
     return value
+
+
+_READERS: dict[str, Callable[[Scenario], Any]] = {}
+"""How the value at a path is read, of paths that lead somewhere; each is found out once."""
 
 
 def replace(scenario: Scenario, path: str, value: Any) -> Scenario:

@@ -22,6 +22,10 @@ SLACK = 8
 CAPACITY = "device.memory_bytes"
 
 
+Moment = list[tuple[str, int, int]]
+"""Components at a moment: bytes before any change, and how many of them the first change leaves."""
+
+
 class Together:
     """Looks at two changes from ``base``, the second of which is legal and matters alone."""
 
@@ -29,6 +33,9 @@ class Together:
         self._base = base
         self._ask = ask
         self._alone: dict[tuple[tuple[str, object], ...], _Alone] = {}
+        self._first: Scenario | None = None
+        self._moments: list[Moment] = []
+        self._peak: Mapping[str, int] | None = None
 
     def lacks(self, first: Scenario, second: Sequence[Change]) -> int | None:
         """Bytes that ``first`` with ``second`` made probably lacks at the least."""
@@ -38,15 +45,23 @@ class Together:
             alone = self._alone[key] = self._of(second)
         if not alone.floors:
             return None
-        base = self._ask.floors(self._base)
-        moments = zip(base, self._ask.floors(first), alone.floors, strict=False)
-        need = max([_least(*moment) for moment in moments], default=0)
-        peak = self._ask.peak(first) if alone.walks else None
+        if first is not self._first:
+            self._look_at(first)
+        need = max([_least(*moment) for moment in zip(self._moments, alone.floors, strict=False)], default=0)
+        peak = self._peak if alone.walks else None
         if peak is not None:
-            need = max(need, peak["activations"] + _least(_lying(base[0]), peak, alone.floors[0]))
+            lying = _between(_lying(self._ask.floors(self._base)[0]), peak)
+            need = max(need, peak["activations"] + _least(lying, alone.floors[0]))
         limit = next((one.new for one in second if one.path == CAPACITY), first.device.memory_bytes)
         missing: int = need - need // SLACK - limit
         return missing if missing >= 0 else None
+
+    def _look_at(self, first: Scenario) -> None:
+        """What is the same of ``first`` whatever the second change is."""
+        moments = zip(self._ask.floors(self._base), self._ask.floors(first), strict=False)
+        self._moments = [_between(*moment) for moment in moments]
+        self._peak = self._ask.peak(first)
+        self._first = first
 
     def _of(self, second: Sequence[Change]) -> _Alone:
         alone = apply(self._base, second)
@@ -70,9 +85,18 @@ def _lying(moment: Mapping[str, int]) -> Mapping[str, int]:
     return {key: moment[key] for key in ("weights", "gradients", "optimizer_states")}
 
 
-def _least(base: Mapping[str, int], first: Mapping[str, int], alone: Mapping[str, int]) -> int:
-    """Bytes at a moment after both changes, from those before, after the first and after the second."""
-    return sum(
-        max(0, min(first[component], there) - max(0, there - alone[component]))
-        for component, there in base.items()
-    )
+def _between(base: Mapping[str, int], first: Mapping[str, int]) -> Moment:
+    """Of each component at a moment what was there, and what of that is there after the first change."""
+    return [(component, there, min(first[component], there)) for component, there in base.items()]
+
+
+def _least(moment: Moment, alone: Mapping[str, int]) -> int:
+    """Bytes at a moment after both changes; ``alone``: what is there after the second."""
+    need = 0
+    for component, there, left in moment:
+        gone = there - alone[component]
+        if gone <= 0:
+            need += left
+        elif gone < left:
+            need += left - gone
+    return need
