@@ -10,7 +10,7 @@ from __future__ import annotations
 from memgui.estimator.events import NONE, Events, Gradient, Group, Inner, Scratch, gradient_of
 from memgui.estimator.lifetimes import Consumer, Role
 from memgui.estimator.outcome import coming_to
-from memgui.estimator.saved import FREED, Saved, staying_in
+from memgui.estimator.saved import FREED, Saved, copies_made, staying_in
 from memgui.estimator.tape import ALIAS, NEW, PARAMETER, REPLACES, Op, Tape, Tensor
 
 STATES_MADE = Op("zeros_like", "optimizer", "", (), (), (), (), None, None, None, None)
@@ -71,7 +71,8 @@ def backward(
     things, sizes, ends, operators = events.things, events.sizes, events.ends, events.operators
     left = dict(saved)
     staying = staying_in(tape, keep_input=keep_input, repeated=repeated)
-    again = tape.handed_out if repeated else ()  # its own: who was given the first does not use the second
+    # its own: who was given the first does not use the second
+    again = tape.handed_out if repeated else copies_made(tape)
     held = Saved(tape, left, staying) if tape.regions else None
     grads = {tape.out: start}
     coming = coming_to(tape)

@@ -11,7 +11,7 @@ from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Thing
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward, left_forward
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome, Reading, outcome, read_back
-from memgui.estimator.saved import FREED, behind, saved_roots, staying_in
+from memgui.estimator.saved import FREED, behind, copies_made, saved_roots, staying_in
 from memgui.estimator.state import State
 from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
 
@@ -140,10 +140,15 @@ class Block:
     def freed(self, *, repeated: bool) -> Group:
         """What was saved and is not any more when it has run back."""
         if not repeated:
-            return self.kept
+            return group([*self.kept.things, *self.last_used.things]) if self.tape.handed_out else self.kept
         staying, again = staying_in(self.tape, keep_input=False, repeated=repeated), self.tape.handed_out
         mortal = [root for root in self.saved if root.origin in FREED or root in again]
         return group([root for root in mortal if root not in staying])
+
+    @once
+    def last_used(self) -> Group:
+        """Copies of weights that it made for all layers: when it runs back, all others have."""
+        return group([one for one in copies_made(self.tape) if one in self.saved])
 
     def outcome(self, role: Role = ALONE, *, accumulate: bool = False) -> Outcome:
         """What its backward leaves; see :func:`memgui.estimator.outcome.outcome`."""

@@ -159,6 +159,10 @@ class Stack:
         self.given_leaf_gradients = group([gradient_of(leaf) for leaf in leaves])
         self.shared_kept = group([one for one in kept if one not in leaves])
         """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
+        makers = [block for kind in giving if not kind.recomputed for block in kind.blocks]
+        early = {one for block in makers for one in block.last_used.tensors}
+        self.shared_last = group([one for one in self.shared_kept.tensors if one not in early])
+        """of that, what does not go as the layer runs back that made it"""
         self.made_again = {
             kind: group([one for one in kind.shared.tensors if one in kept and one not in leaves])
             for kind in giving

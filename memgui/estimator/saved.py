@@ -129,6 +129,11 @@ FREED: Final = (MADE, CARRIED)
 """Where what a backward frees comes from."""
 
 
+def copies_made(tape: Tape) -> tuple[Tensor, ...]:
+    """Copies of weights that a layer made for all that follow and use the same weights."""
+    return tuple([one for one in tape.handed_out if one.weight_copy]) if tape.handed_out else ()
+
+
 def staying_in(tape: Tape, *, keep_input: bool, repeated: bool) -> set[Tensor]:
     """What of the saved tensors outlives the block's backward.
 

@@ -218,7 +218,7 @@ class Walk(Inside):
                 for kind in stack.kinds:
                     live.include(self.referred(kind, passing=True), -kind.count)
                     live.include(self.referred(kind), kind.count)
-            live.add(stack.shared_kept, frame.sort_input, -1)
+            live.add(stack.shared_last, frame.sort_input, -1)
             if self.keep_outputs:
                 live.add(stack.results_kept, frame.sort_input)
             live.add(stack.passed_last, frame.sort_input)
@@ -273,6 +273,8 @@ class Walk(Inside):
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
             left.add(self.left_on(outcome), sort)
             left.add(outcome.taken, sort, -1)
+            if block.tape.handed_out and not kind.recomputed:
+                left.add(block.last_used, sort, -1)
             if self.consumer is not None:
                 left.add(self.made(block, role_of(kind, roles, block)), sort)
             if self.keep_outputs and block.tape.cached and self.gives_cache:
