@@ -114,19 +114,25 @@ def _played(program: Program, scheme: WeightScheme | None, base: Base) -> int:
 
 
 class _Frozen:
-    """What comes before the adapters, and how: the same whatever is computed, and whatever is trained."""
+    """What comes before the adapters, and how: the same whatever is computed, and whatever is trained.
 
-    __slots__ = ("base", "program", "same", "scheme")
+    Formats whose pieces are as large come alike.
+    """
+
+    __slots__ = ("base", "held", "program", "same")
 
     def __init__(self, program: Program, scheme: WeightScheme | None, base: Base) -> None:
-        self.program, self.scheme, self.base = program, scheme, base
+        self.program, self.base = program, base
+        self.held = account(program, scheme=scheme)
         weights = [
             (tuple([p.coefficient for p in group if not p.grad]), count) for group, count in _groups(program)
         ]
+        held = self.held.weights
+        pieces = [(one.name, one.coefficient, count) for one, count in held if isinstance(one, State)]
         buffers = [(b.coefficient, count) for block, count in program.blocks() for b in block.tape.buffers]
         o = program.options
-        how = scheme, base.format, base.read_width, o.width, o.base, o.split
-        self.same = (program.model, how, (*(one for one in weights if one[0]), *buffers))
+        how = base.packed, base.format == "int8", base.read_width, o.width, o.base in UPCAST, o.split
+        self.same = (program.model, how, (*(one for one in weights if one[0]), *pieces, *buffers))
 
     def __hash__(self) -> int:
         return hash(self.same)
@@ -138,7 +144,7 @@ class _Frozen:
 @lru_cache(maxsize=16)
 def _frozen(what: _Frozen) -> Allocator:
     allocator = CutToSize()
-    _load(what.program, account(what.program, scheme=what.scheme), what.base, allocator)
+    _load(what.program, what.held, what.base, allocator)
     return allocator
 
 

@@ -118,3 +118,14 @@ def test_layers_that_are_read_and_packed_are_cut_alike_however_many_are_played(
             allocator.take(size)
         counted.append((there, allocator.allocated))
     assert counted[0] == counted[1]
+
+
+def test_formats_whose_pieces_are_as_large_are_loaded_once() -> None:
+    made = replace(CATALOG.first_scenario(), "training.method", "lora")
+    first = estimate(replace(made, "training.base_format", "nf4_dq"))
+    before = _frozen.cache_info().misses
+    other = estimate(replace(made, "training.base_format", "fp4_dq"))
+    assert _frozen.cache_info().misses == before
+    assert other.peak_bytes == first.peak_bytes
+    estimate(replace(made, "training.base_format", "int8"))
+    assert _frozen.cache_info().misses == before + 1
