@@ -32,6 +32,10 @@ class Page(Protocol):
 _PAINTED = QEvent.Type(QEvent.registerEventType())
 _AFTER_PAINTING = Qt.EventPriority.LowEventPriority.value - 1
 """Painting is asked for by events of low priority; what is posted below them comes when they are through."""
+SLOW_MS = 8
+"""After an edit that took longer no page gets its turn at once: the next edit would wait for both."""
+FAR_BEHIND_MS = 300
+"""Unless it is so far behind."""
 BEHIND_MS = 100
 """While a slider is dragged, a page may be so far behind before it gets a turn right after the window's."""
 
@@ -64,7 +68,7 @@ class Pages(QObject):
         self._turn.setSingleShot(True)
         self._turn.setInterval(1)  # at 0 it could come in the very round of events in which it is started
         self._turn.timeout.connect(lambda: self._bring_up_to_date(tabs.current))
-        self._behind = QElapsedTimer()
+        self._behind, self._edited = QElapsedTimer(), QElapsedTimer()
         context.document.result.connect(self._follow)
         context.document.changed.connect(self._put_off)
 
@@ -108,13 +112,15 @@ class Pages(QObject):
 
     def _put_off(self) -> None:
         """Another result follows and is painted first: what the page has not begun to show is old already."""
+        self._edited.start()
         if not self._behind.isValid():
             self._behind.start()
         self._turn.stop()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == _PAINTED:
-            if self._behind.isValid() and self._behind.hasExpired(BEHIND_MS):
+            slow = self._edited.isValid() and self._edited.hasExpired(SLOW_MS)
+            if self._behind.isValid() and self._behind.hasExpired(FAR_BEHIND_MS if slow else BEHIND_MS):
                 self._bring_up_to_date(self._tabs.current)
             else:
                 self._turn.start()

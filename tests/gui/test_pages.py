@@ -1,9 +1,12 @@
+import time
 from typing import Any
 
+import pytest
 from PySide6.QtCore import QElapsedTimer, QEvent, QObject
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from memgui.gui import pages
 from memgui.gui.interior import Interior
 from memgui.gui.pages import BEHIND_MS
 from tests.gui.house import House
@@ -68,6 +71,33 @@ def test_a_page_is_not_left_behind_by_edits_without_end(
         house.document.edit(LENGTH, length)
         qapp.processEvents()
     assert 1 <= order.seen.count("timeline") < order.seen.count("result")
-    qtbot.waitUntil(lambda: order.seen[-1] == "painted")
-    last = len(order.seen) - 1 - order.seen[::-1].index("timeline")
-    assert "result" not in order.seen[last:]
+
+    def is_caught_up() -> bool:
+        since = order.seen[::-1]
+        return since[0] == "painted" and "result" not in since[: since.index("timeline")]
+
+    qtbot.waitUntil(is_caught_up)
+
+
+def test_a_page_does_not_come_on_top_of_a_slow_edit_unless_far_behind(
+    inside: Interior, house: House, qapp: QApplication, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "SLOW_MS", 1)  # every edit is
+    monkeypatch.setattr(pages, "FAR_BEHIND_MS", 6 * BEHIND_MS)
+    order = watched(inside, house, "timeline", qtbot)
+    inside.pages._turn.setInterval(10_000)  # the person does not rest
+    clock = QElapsedTimer()
+    clock.start()
+    length = 640
+    while not clock.hasExpired(3 * BEHIND_MS):
+        length += 1
+        house.document.edit(LENGTH, length)
+        time.sleep(0.003)
+        qapp.processEvents()
+    assert "timeline" not in order.seen
+    while not clock.hasExpired(9 * BEHIND_MS):
+        length += 1
+        house.document.edit(LENGTH, length)
+        time.sleep(0.003)
+        qapp.processEvents()
+    assert "timeline" in order.seen
