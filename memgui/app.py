@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ from memgui.presets.settings import SettingsStore
 from memgui.spec import QT_TRANSLATE_NOOP, Message
 
 if TYPE_CHECKING:
-    from memgui.document.aside import Aside
+    from memgui.document.ahead import Ahead
     from memgui.gui.context import AppContext
     from memgui.gui.interior import Interior
     from memgui.planning.opening import Opened
@@ -80,7 +81,7 @@ class Program(QObject):
         self.paths = paths
         self.interior: Interior | None = None
         self._furnished = False
-        self._aside: Aside | None = None
+        self._ahead: Ahead | None = None
         self._next = QTimer(self)
         self._next.setSingleShot(True)
         self._next.timeout.connect(self._go_on)
@@ -105,7 +106,7 @@ class Program(QObject):
             self.autosave.look_again()  # it is kept before anything is edited
         self.document.settle()
         self.window = MainWindow(self.document, self.selection, self.view, paths.window)
-        self.window.painted.connect(self._furnish_aside)
+        self.window.painted.connect(self._furnish_by_pieces)
 
     @cached_property
     def context(self) -> AppContext:
@@ -135,18 +136,13 @@ class Program(QObject):
             self.interior.finish()
             self._end()
 
-    def _furnish_aside(self) -> None:
-        """The same so that no frame waits: modules are read in a thread, the loop does the rest by pieces."""
-        from memgui.document.aside import Aside
+    def _furnish_by_pieces(self) -> None:
+        """The same so that no frame waits: in each turn of the loop something is read, or made."""
+        from memgui.document.ahead import Ahead
         from memgui.gui.modules import PAGES, inside
 
         tab = PAGES.get(" ".join(self.window.state.names("tab", ())), PAGES["why"])
-
-        def read() -> None:
-            inside()
-            tab.read()
-
-        self._aside = Aside(read, self._go_on, self)
+        self._ahead = Ahead(chain(inside(), tab.read()), self._go_on, self)
 
     def _go_on(self) -> None:
         if self._furnished:
@@ -182,11 +178,11 @@ class Program(QObject):
         self.ready.emit()
 
     def read_ahead(self) -> None:
-        """Read in a thread what a person may ask for next, so that nothing waits for the disk then."""
-        from memgui.document.aside import Aside
+        """Read what a person may ask for next, so that nothing waits for it then."""
+        from memgui.document.ahead import Ahead
         from memgui.gui.modules import later
 
-        self._aside = Aside(later, lambda: log.debug("all is read"), self)
+        self._ahead = Ahead(later(), lambda: log.debug("all is read"), self)
 
     def _look_back(self) -> None:
         """Say what the last run and the disk left to say, once the window is there."""
@@ -230,8 +226,8 @@ class Program(QObject):
         """Stop what runs aside, keep what is open for the next start, and take the window apart."""
         self._furnished = True
         self._next.stop()
-        if self._aside is not None:
-            self._aside.stop()
+        if self._ahead is not None:
+            self._ahead.stop()
         if "context" in self.__dict__:
             self.context.jobs.close()
         try:

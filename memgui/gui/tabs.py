@@ -10,7 +10,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
-from memgui.document.aside import Aside
+from memgui.document.ahead import Ahead
 from memgui.gui.controls.buttons import ToolButton
 from memgui.gui.modules import Part
 from memgui.gui.theme import Look, Role
@@ -80,7 +80,7 @@ class Tabs(QWidget):
         self._at_once = at_once
         self._keys: list[str] = []
         self._parts: dict[str, Part] = {}
-        self._read: dict[str, Aside] = {}
+        self._read: dict[str, Ahead] = {}
         self._factories: dict[str, Callable[[QWidget], QWidget]] = {}
         self._pages: dict[str, QWidget] = {}
         self._jobs: dict[str, str] = {}
@@ -199,7 +199,7 @@ class Tabs(QWidget):
             part = self._parts.get(key)
             if self._at_once or part is None or part.module in sys.modules:
                 return False
-            self._read[key] = Aside(part.read, partial(self._arrived, key), self)
+            self._read[key] = Ahead(part.read(), partial(self._arrived, key), self)
         return not self._read[key].done
 
     def _arrived(self, key: str) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
+from memgui.document.ahead import Pieces
 from memgui.gui.modules import Part
 from memgui.gui.tabs import Tabs
 
@@ -23,7 +24,8 @@ def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Part:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, MODULE, raising=False)
 
-    def read() -> None:
+    def read() -> Pieces:
+        yield None
         importlib.import_module(MODULE)
 
     return Part(MODULE, read)

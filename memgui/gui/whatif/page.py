@@ -6,7 +6,6 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
-from memgui.document.jobs import Job
 from memgui.document.result import Result
 from memgui.document.what_if import Swept, WhatIf
 from memgui.gui.context import AppContext
@@ -85,11 +84,6 @@ class _Titled(QWidget):
             painter.drawText(row, _RIGHT, self._note)
 
 
-def _load_charts(_: Job) -> None:
-    """Load what draws curves while the first answer is worked out: it would hold up the window for long."""
-    import memgui.gui.whatif.plot  # noqa: F401
-
-
 class WhatIfPage(QWidget):
     """Asks only while it is in sight; what was answered stays until something newer is."""
 
@@ -114,7 +108,6 @@ class WhatIfPage(QWidget):
         self.setFocusProxy(self.chart)
         self._connect()
         self._title()
-        context.jobs.run("charts", _load_charts, lambda _: None)
 
     def _right_column(self) -> QScrollArea:
         inner = QWidget(self)
