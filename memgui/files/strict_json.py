@@ -94,7 +94,9 @@ def parse_object(
     except UnicodeDecodeError as error:
         raise FileFault(
             name,
-            QT_TRANSLATE_NOOP(
+            QT_TRANSLATE_NOOP("messages", "{file} is written in UTF-16 or UTF-32; JSON in UTF-8 is allowed.")
+            if data.startswith((b"\xff\xfe", b"\xfe\xff"))
+            else QT_TRANSLATE_NOOP(
                 "messages", "{file}: byte {offset} is not UTF-8 text; only JSON in UTF-8 is allowed."
             ),
             where=f"byte {error.start}",

@@ -170,8 +170,14 @@ def _decode_part(part: object, name: str, steps: Sequence[Step]) -> Decoded | Fi
 
 
 def _decode(envelope: Plain, name: str, steps: Sequence[Step]) -> Decoded:
-    if envelope.get("format") != FORMAT:
-        _refuse_format(name, envelope.get("format"))
+    if "format" not in envelope:
+        raise FileFault(
+            name,
+            QT_TRANSLATE_NOOP("messages", "{file} is no preset of memgui: it states no {where}."),
+            "format",
+        )
+    if envelope["format"] != FORMAT:
+        _refuse_format(name, envelope["format"])
     schema = _schema(envelope, name, len(steps) + 1)
     envelope = migrate(envelope, schema, steps)
     kind = envelope.get("kind", "scenario" if "scenario" in envelope else "model")

@@ -398,3 +398,10 @@ def test_a_collection_of_much_of_nothing_takes_no_room(item: bytes) -> None:
 def test_a_thousand_presets_go_into_one_file() -> None:
     many = [Preset(name=f"{number}", content=SCENARIO) for number in range(1_000)]
     assert len(decode_many(encode_many(many), "many")) == 1_000
+
+
+def test_a_config_that_is_taken_for_a_preset_is_told_from_one_of_another_format() -> None:
+    with pytest.raises(FileFault, match="it states no format"):
+        decode(b'{"hidden_size": 4096}', "config.json")
+    with pytest.raises(FileFault, match="format is null; allowed"):
+        decode(b'{"format": null}', "a.memgui.json")
