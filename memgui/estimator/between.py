@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from memgui.estimator.block import Block
-from memgui.estimator.program import Kind, Program
+from memgui.estimator.program import Program
+from memgui.estimator.stacks import Kind
 from memgui.estimator.stock import Stock
 
 GIVEN_BACK_IF_ASKED: Final = frozenset(

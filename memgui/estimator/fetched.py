@@ -10,7 +10,7 @@ from memgui.estimator.events import group
 from memgui.estimator.tape import Tensor
 
 if TYPE_CHECKING:
-    from memgui.estimator.program import Kind
+    from memgui.estimator.stacks import Kind
 
 
 def staying_here(

@@ -13,8 +13,8 @@ from memgui.estimator.events import group as together
 from memgui.estimator.lifetimes import ALONE, Consumer, Role
 from memgui.estimator.outcome import Outcome
 from memgui.estimator.points import Layer, Outside, Place, Spot
-from memgui.estimator.program import Kind
 from memgui.estimator.roles import Roles
+from memgui.estimator.stacks import Kind
 from memgui.estimator.stock import Sorter, Stock
 
 

@@ -21,7 +21,8 @@ from memgui.estimator.allocator import Allocator, Block, filled
 from memgui.estimator.cut_to_size import CutToSize
 from memgui.estimator.options import ADAPTERS, BITSANDBYTES, UPCAST
 from memgui.estimator.overhead import OWN_SEGMENT, SMALL
-from memgui.estimator.program import Kind, Program, compiled
+from memgui.estimator.program import Program, compiled
+from memgui.estimator.stacks import Kind
 from memgui.estimator.state import State
 from memgui.estimator.tape import Parameter
 from memgui.spec.formats import WeightScheme

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 
 from memgui.estimator.events import Events, Pairs
-from memgui.estimator.program import Kind
 from memgui.estimator.roles import Roles
+from memgui.estimator.stacks import Kind
 from memgui.estimator.stock import NOTHING, Sorter, Stock
 
 

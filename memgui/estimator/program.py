@@ -7,7 +7,7 @@ written once; a run of equal layers is a count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import chain, groupby
 from math import prod
@@ -15,11 +15,9 @@ from operator import attrgetter
 
 import msgspec
 
-from memgui.estimator.block import Block, Sparing
+from memgui.estimator.block import Block
 from memgui.estimator.coverage import require_covered
 from memgui.estimator.dimensions import model_values
-from memgui.estimator.events import NONE, gradient_of, group
-from memgui.estimator.fetched import staying_here
 from memgui.estimator.layer_runs import checkpointed, thawing
 from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.modules import layers
@@ -32,177 +30,11 @@ from memgui.estimator.modules.taken_over import taken_over
 from memgui.estimator.options import OLD, Options
 from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.split import on_rank, within
+from memgui.estimator.stacks import Kind, Stack, Variant
 from memgui.estimator.tape import AMBIENT, LINEAR, PARAMETER, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
 from memgui.spec.variants import changes
 from memgui.spec.weights import TOWERS, weights
-
-
-class Kind:
-    """One kind of layer: its blocks in order, and how many layers are of it."""
-
-    def __init__(
-        self,
-        key: str,
-        label: str,
-        blocks: tuple[Block, ...],
-        handed: tuple[Tensor, ...] = (),
-        recompute: str = "none",
-    ) -> None:
-        self.key = key
-        self.label = label
-        self.blocks = blocks
-        self.handed = handed
-        """what a checkpoint keeps of each such layer beside its input"""
-        self.recomputed = recompute != "none"
-        """whether such a layer as a whole is computed again in backward"""
-        self.sparing = _sparing(blocks) if recompute == "selective_op" else ()
-        """of a layer that is checkpointed by operator, what of each block is kept"""
-        self.count = 0
-        self.fetched, self.fetched_unsaved = NONE, NONE
-        """what others made and it fetches from the computer's memory, and what of that it does not save"""
-        self.shared = group([tensor for block in blocks for tensor in block.tape.handed_out])
-        """what a layer of this kind hands to those that follow"""
-        self.passed = group([tensor for block in blocks for tensor in block.tape.passed])
-        """what it hands to the next layer alone, whose checkpoint keeps it"""
-        named = [(one, one in block.saved) for block in blocks for one in block.tape.trailing]
-        trailing = [one for one, saved in named if self.recomputed or not saved]
-        self.trailing = group([*trailing, *(() if self.recomputed else self.passed.things)])
-        """what the model's code refers to until the next layer returns, and nobody keeps"""
-
-        out = blocks[-1].tape.out
-        assert out is not None
-        self.out = out
-        """what such a layer hands on"""
-
-    @property
-    def leaf(self) -> Tensor | None:
-        """What such a layer made to require a gradient."""
-        return next((block.tape.leaf for block in self.blocks if block.tape.leaf is not None), None)
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether anything in such a layer, or before it, is trained."""
-        return self.out.grad
-
-    @property
-    def parameters(self) -> Iterator[Parameter]:
-        """Weights of one layer of this kind."""
-        return (parameter for block in self.blocks for parameter in block.tape.parameters)
-
-
-def _sparing(blocks: tuple[Block, ...]) -> tuple[Sparing, ...]:
-    found: list[Sparing] = []
-    before = 0
-    for block in blocks:
-        found.append(block.sparing(before))
-        before += block.products
-    return tuple(found)
-
-
-Stretch = tuple[Kind, Roles, int]
-"""Equal layers in a row, in the order of backward, with the role of each of their blocks, and how many."""
-
-
-FRAME_KEYS = {"stem": "embedding", "between": "between"}
-LAYER_KEYS = {"layers": "layer", "encoder": "encoder.layer", "decoder": "layer"}
-"""What moments are called: of the block before a stack's layers, and of its layers."""
-
-
-Variant = tuple[str, str, bool, bool, int]
-"""Of a block: name, the weights it shares, whether it is frozen, gradient and width of its input."""
-
-
-class Stack:
-    """Layers in runs (kind, how many), and the block before them that makes their input (``frame``)."""
-
-    def __init__(self, name: str, frame: Block) -> None:
-        self.name = name
-        self.frame = frame
-        self.frame_key, self.layer_key = FRAME_KEYS[frame.tape.key], LAYER_KEYS[name]
-        self.runs: list[tuple[Kind, int]] = []
-        self.kinds: list[Kind] = []
-        self.blocks: dict[Variant, Block] = {}
-        self.pools: dict[tuple[str, int], list[Parameter]] = {}
-        """weights that layers share, by their name and the number of the block"""
-        self.back: list[Stretch] = []
-        self.role = ALONE
-
-    def close(
-        self, chosen: Collection[Tensor] = (), *, offloads: bool = False, fetches: bool = False
-    ) -> None:
-        """All layers are there; ``offloads``: checkpoints keep none of their inputs on the device.
-
-        ``fetches``: nor what all layers are given (by position, as encoders' states are).
-
-        What is ``chosen`` is handed to those layers alone that use it.
-        """
-        checkpointing = any(kind.recomputed for kind in self.kinds)
-        saved = {root for block in (self.frame, *self.blocks.values()) for root in block.ambient}
-        tape = self.frame.tape
-        out = tape.out
-        assert out is not None
-        giving = {kind for kind in self.kinds if kind.shared.things}
-        runs = self.runs if giving else ()
-        given = [tensor for kind, _ in runs if kind in giving for tensor in kind.shared.tensors]
-        shared, held = [*tape.handed_out, *given], dict.fromkeys((*tape.held, *given))
-        given_up = self._unseen(chosen) if checkpointing and chosen else set()
-        kept = [one for one in held if one in saved or (checkpointing and one in shared)]
-        kept = [one for one in kept if one in saved or one not in given_up]
-        if fetches and checkpointing:
-            kept = staying_here(self.frame, self.kinds, kept, shared)
-        self.holds_input = out.root in held
-        """whether the model's code refers to the first layer's input until all layers are done"""
-        leaves = [kind.leaf.root for kind in giving if kind.leaf is not None]
-        self.given_leaves = group(leaves)
-        """what a layer gave to all that requires a gradient: the graph refers to it until the loss dies"""
-        self.given_leaf_gradients = group([gradient_of(leaf) for leaf in leaves])
-        self.shared_kept = group([one for one in kept if one not in leaves])
-        """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
-        makers = [block for kind in giving if not kind.recomputed for block in kind.blocks]
-        early = {one for block in makers for one in block.last_used.tensors}
-        self.shared_last = group([one for one in self.shared_kept.tensors if one not in early])
-        """of that, what does not go as the layer runs back that made it"""
-        self.made_again = {
-            kind: group([one for one in kind.shared.tensors if one in kept and one not in leaves])
-            for kind in giving
-            if kind.recomputed
-        }
-        """of that, what a layer gave to all and makes again before it runs back: the first has gone then"""
-        leaf = None if tape.leaf is None else tape.leaf.root
-        staying = {out.root, leaf, *kept, *tape.outside, *tape.results}
-        self.locals = group([one for one in held if one not in staying])
-        """what dies when the stack has returned"""
-        first = self.runs[0][0]
-        again = [kind for kind, _ in self.runs if kind.recomputed]
-        self.passed_last = again[-1].passed if first.recomputed else NONE
-        """what nobody keeps: a checkpoint keeps what its layer was passed, which is nothing for the first"""
-        trailing = [kind.trailing for kind in self.kinds]
-        self.passed_forward = trailing[0] if all(group.things for group in trailing) else NONE
-        """what the model's code refers to until the next layer has its own, and nobody keeps"""
-        self.trails = not self.passed_forward.things and any(group.things for group in trailing)
-        """whether that is so of what some of the layers leave, while others keep it anyway"""
-        self.holds_input_outside = out.root in tape.outside
-        """whether the first layer's input is referred to until the loss is there"""
-        self.results = group([one for one in tape.results if one not in kept])
-        """what the model returns and autograd does not keep anyway"""
-        self.results_kept = group([one for one in tape.results if one in kept])
-        """what it returns of what autograd keeps: who refers to the outputs keeps it longer"""
-        self.leaf = group((leaf,) if leaf is not None else ())
-        """what was made to require a gradient: the graph refers to it until the loss dies"""
-        stays = not offloads if first.recomputed else first.blocks[0].carried
-        self.leaf_is_input = leaf is out.root and stays
-        """whether it is the layers' input, which these keep as long as they need it"""
-        self.leaf_is_kept = self.leaf_is_input or leaf in self.frame.saved
-        """whether autograd, or a checkpoint, keeps it anyway"""
-        self.leaf_lies = leaf is out.root and not stays
-        """whether it is that input, and only the graph keeps it"""
-        self.leaf_gradient = group((gradient_of(leaf),) if leaf is not None else ())
-
-    def _unseen(self, chosen: Collection[Tensor]) -> set[Tensor]:
-        """What of ``chosen`` no layer that is checkpointed is handed."""
-        tapes = [block.tape for kind in self.kinds if kind.recomputed for block in kind.blocks]
-        return {*chosen}.difference(tensor.root for tape in tapes for op in tape.written for tensor in op.ins)
 
 
 class Program:

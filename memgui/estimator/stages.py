@@ -21,8 +21,9 @@ from memgui.estimator.account import Account
 from memgui.estimator.coverage import NotCovered
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.points import Point
-from memgui.estimator.program import Kind, Program
+from memgui.estimator.program import Program
 from memgui.estimator.quantisation import Share, places, plain, stored
+from memgui.estimator.stacks import Kind
 from memgui.estimator.stock import Stock
 from memgui.estimator.walk import Walk
 from memgui.spec.formats import WeightScheme

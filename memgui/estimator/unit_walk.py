@@ -9,8 +9,9 @@ from memgui.estimator.events import Group, Pairs
 from memgui.estimator.inside import role_of
 from memgui.estimator.outcome import Outcome
 from memgui.estimator.points import Layer, Outside, Place, Spot
-from memgui.estimator.program import Kind, Program, Stack, Stretch
+from memgui.estimator.program import Program
 from memgui.estimator.roles import Roles
+from memgui.estimator.stacks import Kind, Stack, Stretch
 from memgui.estimator.stock import NOTHING, Sorter, Stock
 from memgui.estimator.units import Unit, Units
 from memgui.estimator.walk import Walk

@@ -17,9 +17,10 @@ from memgui.estimator.events import Events, Group, Scratch, Thing, group
 from memgui.estimator.keeping import Keeping
 from memgui.estimator.layout import Layout
 from memgui.estimator.once import once
-from memgui.estimator.program import Kind, Program
+from memgui.estimator.program import Program
 from memgui.estimator.quantisation import stored
 from memgui.estimator.shards import is_shared, shard
+from memgui.estimator.stacks import Kind
 from memgui.estimator.state import State
 from memgui.estimator.tape import Op, Parameter
 from memgui.spec.formats import WeightScheme

@@ -18,8 +18,9 @@ from memgui.estimator.lifetimes import Consumer, Role
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome
 from memgui.estimator.points import Layer, Outside, Place, Point, Row, Spot
-from memgui.estimator.program import Kind, Program, Stack, Stretch
+from memgui.estimator.program import Program
 from memgui.estimator.roles import Roles
+from memgui.estimator.stacks import Kind, Stack, Stretch
 from memgui.estimator.stock import NOTHING, Stock
 
 Rows = tuple[Point | Row, ...]
