@@ -22,7 +22,7 @@ SWEEP_MS: Final = 5
 """So often what a running job has made is looked through."""
 _MADE: Final = 4000
 """So many new things are gone through in a millisecond or two."""
-_KEPT: Final = 12
+_KEPT: Final = 4
 """Passes after which those are gone through once more that were still in use."""
 WITHOUT_REST: Final = (50_000, 1_000, 1_000)
 """When Python looks by itself, edit upon edit without a rest: after so many things are made and kept."""
