@@ -374,6 +374,17 @@ def test_bytes_of_a_block_are_explained_down_to_the_fields() -> None:
     assert named == ["n", "B", "K"]
 
 
+def test_bytes_of_a_latent_are_explained_too() -> None:
+    for changes, said in (
+        (("DeepSeek-V2-Lite",), "B = (lk + lr)·2 = (512 + 64)·2 = 1,152"),
+        (("DeepSeek-V3.2",), "K = (lk + lr + id)·2 = (512 + 64 + 128)·2 = 1,408"),
+    ):
+        engine = "llama.cpp" if "V2" in changes[0] else "vllm"
+        explanation = explain(estimate(set_up(*changes, SERVE, f"inference.engine={engine}")), ("kv_cache",))
+        assert explanation is not None
+        assert said in as_text(explanation, WORDS)
+
+
 def test_fragmentation_says_how_it_comes_about() -> None:
     answer = estimate(TRAINING)
     explanation = explain(answer, ("overhead", "fragmentation"))

@@ -24,7 +24,10 @@ def layers(count: int, scenario: Scenario) -> Factor:
     """So many layers keep the same."""
     several = len(set(scenario.model.layer_types)) > 1
     path = "model.layer_types" if several else "model.num_hidden_layers"
-    return Factor("L", count, QT_TRANSLATE_NOOP("symbols", "layers that have it"), path)
+    label = QT_TRANSLATE_NOOP("symbols", "layers that have it")
+    if count == scenario.model.num_hidden_layers:
+        label = QT_TRANSLATE_NOOP("symbols", "layers")
+    return Factor("L", count, label, path)
 
 
 def token(
@@ -45,6 +48,8 @@ def _token(
         formats.append("inference.kv_cache_format_v")
     if degree > 1:
         formats.append("parallelism.tensor")
+    if layer.latent and keys.block == 1 and not keys.latent_only and not keys.head_bytes:
+        return _compressed(layer, keys, tuple(formats))
     if layer.latent:
         names = ["kv_lora_rank", "qk_rope_head_dim", *(["index_head_dim"] if layer.indexer else [])]
         return Derivation(str(size), {}, depends=(*(f"model.{name}" for name in names), *formats))
@@ -63,6 +68,20 @@ def _token(
     else:
         formula = f"{_packed(keys, k, d)} + {_packed(values, k, v)}"
     return Derivation(formula, symbols((k, d, v)), depends=tuple(formats))
+
+
+def _compressed(layer: Keys, keys: CacheFormat, formats: tuple[str, ...]) -> Derivation:
+    """A latent and the rotated part of a key, and what an indexer keeps beside them."""
+    latent = layer.key - layer.rotary
+    used = [
+        Factor("lk", latent, QT_TRANSLATE_NOOP("symbols", "KV latent size"), "model.kv_lora_rank"),
+        Factor("lr", layer.rotary, QT_TRANSLATE_NOOP("symbols", "rotated key"), "model.qk_rope_head_dim"),
+    ]
+    if layer.indexer:
+        label = QT_TRANSLATE_NOOP("symbols", "indexer head size")
+        used.append(Factor("id", layer.indexer, label, "model.index_head_dim"))
+    formula = f"({' + '.join(one.name for one in used)})*{keys.block_bytes}"
+    return Derivation(formula, symbols(used), depends=formats)
 
 
 def _heads(degree: int) -> str:
