@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -6,7 +7,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from memgui.document.verdicts import Verdicts
+from memgui.presets.entries import Entry
 from memgui.presets.paths import AppPaths
+from memgui.spec import Scenario
 from tests.document.fakes import Estimator
 from tests.document.test_library import House, make
 
@@ -59,3 +62,23 @@ def test_a_preset_that_cannot_be_computed_is_unknown(house: House, qtbot: QtBot)
         verdicts.look()
     assert list(heard.args[0].values()) == ["unknown"]
     estimator.fault = None
+
+
+def test_presets_are_read_in_the_thread_of_the_job(
+    house: House, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.library.save_as("One")
+    house.library.save_as("Two")
+    reading: list[int] = []
+    read = house.library.scenario_of
+
+    def watched(entry: Entry) -> Scenario | None:
+        reading.append(threading.get_ident())
+        return read(entry)
+
+    monkeypatch.setattr(house.library, "scenario_of", watched)
+    verdicts = Verdicts(house.document, house.library, house.jobs)
+    with qtbot.waitSignal(verdicts.found):
+        verdicts.look()
+    assert len(reading) == 2
+    assert threading.get_ident() not in reading
