@@ -77,17 +77,10 @@ def print_page(device: QPagedPaintDevice, page: Page, scene: Scene | None) -> No
 def _paint(
     painter: QPainter, turn: Callable[[], object], page: Page, scene: Scene | None, room: QSizeF
 ) -> None:
-    """As large as the text can be on one page with ``room`` in points, else on several."""
-    size = LARGEST
-    sheet = _Sheet(page, scene, room / size * EM)
-    while size > SMALLEST and sheet.pages > 1:
-        size -= STEP
-        sheet = _Sheet(page, scene, room / size * EM)
-    if sheet.pages > 1:  # as large as so many pages allow
-        sizes = (LARGEST - step * STEP for step in range(round((LARGEST - SMALLEST) / STEP) + 1))
-        made = {one: _Sheet(page, scene, room / one * EM, FOOT) for one in sizes}
-        size = min(made, key=lambda one: (made[one].pages, -one))
-        sheet = made[size]
+    """As large as the text can be on one page with ``room`` in points, else on as many as it takes."""
+    size, sheet = _largest(lambda size: _Sheet(page, scene, room / size * EM))
+    if sheet.pages > 1:
+        size, sheet = _largest(lambda size: _Sheet(page, scene, room / size * EM, FOOT))
     painter.scale(size / EM, size / EM)
     for number in range(sheet.pages):
         if number:
@@ -95,6 +88,21 @@ def _paint(
         painter.save()
         sheet.paint(painter, number)
         painter.restore()
+
+
+def _largest(laid_out: Callable[[float], _Sheet]) -> tuple[float, _Sheet]:
+    """The largest size of which there are no more pages than of the smallest, and its sheet."""
+    sizes = [SMALLEST + step * STEP for step in range(round((LARGEST - SMALLEST) / STEP) + 1)]
+    made = {SMALLEST: laid_out(SMALLEST)}
+    low, high = 0, len(sizes) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        sheet = made[sizes[middle]] = laid_out(sizes[middle])
+        if sheet.pages > made[SMALLEST].pages:
+            high = middle - 1
+        else:
+            low = middle
+    return sizes[low], made[sizes[low]]
 
 
 class _Sheet:
