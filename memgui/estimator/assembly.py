@@ -23,6 +23,7 @@ from memgui.estimator.overhead import (
 from memgui.estimator.result import COMPONENTS, Estimate, Moment, Node, Rank
 from memgui.estimator.run import Found, Run
 from memgui.estimator.verdict import verdict
+from memgui.spec.fields import BY_PATH
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 
@@ -34,7 +35,10 @@ def version(scenario: Scenario) -> str:
     """The versions that the figures stand for."""
     if scenario.task != "training":
         return VERSION
-    return f"{IMPLEMENTATIONS[scenario.training.implementation].version}, memgui {__version__}"
+    stated = IMPLEMENTATIONS[scenario.training.implementation].version
+    if BY_PATH["training.torch_version"].applies(scenario):
+        stated = stated.replace("PyTorch 2.13", f"PyTorch {scenario.training.torch_version}")
+    return f"{stated}, memgui {__version__}"
 
 
 class Assembly:

@@ -165,7 +165,7 @@ class Options(NamedTuple):
     """Liger's kernels stand in for norms, rotations and gates"""
     ragged: tuple[str, ...] = ()
     """letters of lengths that are no multiple of 8, where SDPA may be given a mask, which it pads"""
-    groups: bool = True
+    groups: bool = False
     """SDPA's memory-efficient kernel takes query heads that share keys and values (PyTorch 2.14)"""
     few_tokens: bool = False
     """so few in a micro batch that packed weights are multiplied without being unpacked"""
@@ -374,5 +374,4 @@ def _options(scenario: Scenario) -> Options:
         tuples=old,
         static=ahead or inference.cache_implementation == "static",
         ahead=ahead,
-        groups=not ahead and inference.transformers_version == "5.24",
     )

@@ -53,7 +53,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     checkpoint_offload: bool = False
     attention: str = "sdpa"
     sdpa_backend: str = "auto"
-    torch_version: str = "2.14"
+    torch_version: str = "2.13"
     padding_mask: bool = False
     use_cache: bool = False
     gradient_clipping: bool = False

@@ -54,6 +54,7 @@ def inside(model: ModelSpec, backend: str) -> int:
         sdpa_backend=backend,
         micro_batch_size=MANY,
         optimizer_implementation="forloop",
+        torch_version="2.14",  # whose memory-efficient kernel takes shared heads
     )
     parts = {node.key: node.bytes for part in estimate(run).components for node in part.children}
     return parts["kernels"]
@@ -85,6 +86,11 @@ def test_grouped_heads_in_fp32_keep_scores_before_2_14() -> None:
         for version in ("2.13", "2.14")
     )
     assert old - new > 2 * BATCH * 32 * LENGTH**2 * 4
+
+
+def test_the_version_told_is_the_one_chosen() -> None:
+    assert estimate(scenario(LLAMA_3_1B)).version.startswith("PyTorch 2.13, ")
+    assert estimate(scenario(LLAMA_3_1B, torch_version="2.14")).version.startswith("PyTorch 2.14, ")
 
 
 def test_flash_2_in_fp32_is_said() -> None:

@@ -320,3 +320,13 @@ def test_what_is_done_in_part_is_proposed_throughout() -> None:
         assert way.title.text(English()) == title
         assert cost_of(way.changes[0], way.estimate).disturbance is Disturbance.SLOWER
         assert way.saves_bytes > 0
+
+
+def test_a_newer_pytorch_is_proposed_where_its_kernels_take_shared_heads() -> None:
+    """A packed base without autocast runs in fp32 between its layers, and kept the scores of all tokens."""
+    made = FIRST
+    for name, value in {"method": "lora", "base_format": "nf4", "precision": "bf16"}.items():
+        made = replace(made, f"training.{name}", value)
+    (newer,) = [way for way in ways(made).singles if way.changes[0].path == "training.torch_version"]
+    assert newer.changes[0].new == "2.14"
+    assert newer.estimate.peak_bytes < estimate(made).peak_bytes * 0.6

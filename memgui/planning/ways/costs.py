@@ -97,6 +97,9 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("training.outputs_in_step", False): Cost(
         Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "One line of the training loop changes.")), SAME)
     ),
+    ("training.torch_version", "2.14"): Cost(
+        Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "Needs PyTorch 2.14 or later.")), ROUNDING)
+    ),
     ("training.expandable_segments", True): Cost(
         Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "One environment variable is set.")), SAME)
     ),

@@ -78,6 +78,14 @@ def own_kernel(scenario: Scenario, means: Means) -> Iterator[Proposal]:
         yield Proposal((change(scenario, path, "auto"),))
 
 
+def newer_kernels(scenario: Scenario, means: Means) -> Iterator[Proposal]:
+    """A PyTorch whose kernels take query heads that share keys and values."""
+    path, model = "training.torch_version", scenario.model
+    grouped = model.num_key_value_heads < model.num_attention_heads
+    if grouped and BY_PATH[path].applies(scenario) and get(scenario, path) == "2.13":
+        yield Proposal((change(scenario, path, "2.14"),))
+
+
 def all_of_it(scenario: Scenario, means: Means) -> Iterator[Proposal]:
     """What is done in part done throughout: states on the CPU, layers checkpointed."""
     for path, whole in _WHOLE.items():
@@ -252,6 +260,7 @@ def _largest(path: str, title: Said | None, scenario: Scenario, means: Means) ->
 RULES: tuple[Rule, ...] = (
     choices,
     own_kernel,
+    newer_kernels,
     all_of_it,
     no_dropout,
     smaller_steps,

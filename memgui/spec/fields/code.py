@@ -80,8 +80,8 @@ FIELDS: tuple[Field, ...] = (
         ),
         section="precision",
         choices=(
-            Choice("2.14", "2.14", QT_TRANSLATE_NOOP("fields", "and later")),
             Choice("2.13", "2.13", QT_TRANSLATE_NOOP("fields", "and before")),
+            Choice("2.14", "2.14", QT_TRANSLATE_NOOP("fields", "and later")),
         ),
         advanced=True,
         applies=_chooses,
