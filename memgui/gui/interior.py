@@ -139,7 +139,7 @@ class Interior(QObject):
             (actions.export_presets, self.files.ask_export_all),
             (actions.quit, window.close),
             (actions.find_field, self.form.find_field),
-            (actions.find_device, lambda: self.form.go_to("device.name")),
+            (actions.find_device, self.form.choose_device),
             (actions.export_report, lambda: self.reports.ask_export()),
             (actions.print_report, lambda: self.reports.ask_print()),
             (actions.copy_verdict, lambda: self.reports.copy_verdict()),

@@ -151,7 +151,8 @@ _HERE: dict[str, str] = {
     "start": QT_TRANSLATE_NOOP("why", "What stays from step to step is here; nothing has been computed yet."),
     "forward": QT_TRANSLATE_NOOP("why", "Each layer adds what it will need on the way back."),
     "loss": QT_TRANSLATE_NOOP(
-        "why", "All activations are still kept, and the loss holds a score for every word and token."
+        "why",
+        "All that the layers kept is still here, and the loss holds a score for every word and token.",
     ),
     "backward": QT_TRANSLATE_NOOP(
         "why", "Layer by layer the activations are used up and freed, and gradients take their place."

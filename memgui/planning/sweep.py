@@ -18,6 +18,7 @@ from memgui.planning.devices import moved
 from memgui.planning.solve import WHOLE, Solution, solve
 from memgui.spec import QT_TRANSLATE_NOOP, Device, Issue, Message, Scenario, ScenarioError, get, replace
 from memgui.spec.fields import BY_PATH, Field, Kind
+from memgui.spec.validate import validate
 from memgui.spec.values import check
 
 MOST_VALUES = 10_000
@@ -64,13 +65,15 @@ def sweepable(scenario: Scenario) -> tuple[Field, ...]:
     """Every field that holds a number and of which there is a choice in ``scenario``, in table order.
 
     It has an effect, and there is a value in its usual range, besides the present one, that nothing
-    forbids: an encoder and a decoder that must be of one width have none.
+    forbids or warns of: an encoder and a decoder that must be of one width have none, nor have experts
+    of a model that states no width of theirs.
     """
     kinds = (*WHOLE, Kind.RATIO)
+    warned = _warnings(scenario)
     return tuple(
         one
         for one in BY_PATH.values()
-        if one.kind in kinds and one.applies(scenario) and _varies(scenario, one)
+        if one.kind in kinds and one.applies(scenario) and _varies(scenario, one, warned)
     )
 
 
@@ -78,8 +81,15 @@ PROBES = 24
 """Values of its usual range by which it is found whether a field can have another."""
 
 
-def _varies(scenario: Scenario, field: Field) -> bool:
-    """Whether another value can be computed: twice or half as much, which mostly can, or any other."""
+def _warnings(scenario: Scenario) -> set[str]:
+    return {issue.code for issue in validate(scenario) if issue.severity == "warning"}
+
+
+def _varies(scenario: Scenario, field: Field, warned: set[str]) -> bool:
+    """Whether another value can be computed: twice or half as much, which mostly can, or any other.
+
+    A value does not count that brings a warning besides those ``warned`` of.
+    """
     if not field.path.startswith(("model.", "parallelism.")):
         return True  # of a workload or a device any value can
     low, high = usual_range(scenario, field.path)
@@ -89,24 +99,28 @@ def _varies(scenario: Scenario, field: Field) -> bool:
     present = get(scenario, field.path)
     near = (2 * present, present // 2) if isinstance(present, int) else ()
     values = dict.fromkeys((*near, *spread(field.path, low, high, PROBES, scale)))
-    return any(
-        can_be_computed(replace(scenario, field.path, value))
-        for value in values
-        if low <= value <= high and value != present
+    others = (
+        replace(scenario, field.path, value) for value in values if low <= value <= high and value != present
     )
+    return any(can_be_computed(other) and _warnings(other) <= warned for other in others)
+
+
+USUAL_CAP = 100.0
+"""How far a number without a bound of its own is swept where a model has none."""
 
 
 def usual_range(scenario: Scenario, path: str) -> tuple[int | float, int | float]:
     """A range to start with: from a sixteenth to four times the present value, where that is allowed.
 
     It ends at the model's longest sequence, where the field counts tokens and the present value does
-    not lie beyond it.
+    not lie beyond it.  For a ratio it is all that is allowed.
     """
     field = BY_PATH[path]
     low, high = field.minimum or 0, field.maximum
     value: int | float | None = get(scenario, path)
     if field.kind is Kind.RATIO:
-        return float(low), float(high if high is not None else 1.0)
+        most = 1.0 if high is None else float(high)
+        return float(low), most if most <= 1 else min(most, max(4.0 * (value or 0.0), USUAL_CAP))
     present = int(value if value else max(low, 1))
     first, last = max(int(low), present // 16), max(present * 4, 8)
     longest = scenario.model.max_position_embeddings

@@ -13,6 +13,7 @@ Capability = tuple[int, int]
 
 AMPERE: Final = (8, 0)
 ADA: Final = (8, 9)
+TURING: Final = (7, 5)
 VOLTA: Final = (7, 0)
 
 _NEEDS: Final[Mapping[str, Mapping[object, Capability]]] = {
@@ -24,6 +25,8 @@ _NEEDS: Final[Mapping[str, Mapping[object, Capability]]] = {
     # "Compute capability 8.9 or higher required for FP8 execution" (Transformer Engine; torchao alike)
     "training.precision": {"fp8": ADA},
     "training.compile": {True: VOLTA},
+    # "GPU: compute capability 7.0 or higher" (vLLM's installation guide); "sm75 and above" (SGLang's)
+    "inference.engine": {"vllm": VOLTA, "sglang": TURING},
 }
 """The least compute capability that a choice runs on."""
 

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from memgui.gui.help import Diagnostics
 from memgui.gui.interior import Interior
 from memgui.gui.palette import DARK, LIGHT
+from memgui.gui.search_popup import SearchPopup
 from tests.document.test_library import CONFIG
 from tests.gui.house import House
 
@@ -172,7 +173,14 @@ def test_keys_reach_their_actions(inside: Interior, house: House, qtbot: QtBot) 
     assert inside.form.find_line.hasFocus()
     QTest.keyClick(inside.form.find_line, Qt.Key.Key_Escape)
     QTest.keyClick(inside.window, Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
-    assert inside.form.sections["device"].rows["device.name"].box.hasFocus()
+    box = inside.form.sections["device"].rows["device.name"].box
+    devices = box.findChild(SearchPopup)
+    assert devices is not None
+    assert devices.isVisible()
+    QTest.keyClicks(devices.line, "Tesla T4")
+    QTest.keyClick(devices.line, Qt.Key.Key_Return)
+    assert house.document.scenario.device.name == "Tesla T4"
+    assert box.hasFocus()
 
 
 def test_undo_in_a_field_is_the_documents(inside: Interior, house: House, qtbot: QtBot) -> None:

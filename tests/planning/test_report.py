@@ -13,7 +13,7 @@ import pytest
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
 from memgui.estimator.result import COMPONENTS
-from memgui.planning.measured import Counter, from_plain, typed
+from memgui.planning.measured import Counter, from_plain, parse, typed
 from memgui.planning.report import Picture, as_csv, as_json, html, markdown, page, verdict_line
 from memgui.planning.words import English
 from memgui.spec import Issue, Message, Scenario, replace
@@ -111,6 +111,19 @@ def test_the_verdict_is_one_honest_line() -> None:
     assert " fits: " in verdict_line(estimate(SERVING), English())
     many = replace(SERVING, "inference.batch_size", 7)
     assert "7 × (4,096 + 512) tokens" in verdict_line(estimate(many), English())
+
+
+def test_a_run_that_failed_needed_at_least_what_it_had() -> None:
+    (failed,) = parse(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total capacity "
+        "of 79.19 GiB of which 1.05 GiB is free. Process 1 has 78.13 GiB memory in use. Of the "
+        "allocated memory 75.02 GiB is allocated by PyTorch, and 2.55 GiB is reserved but unallocated."
+    )
+    made = page(estimate(FIRST), English(), measured=[failed])
+    told = {line.label: line.measured for line in made.measured}
+    assert told["Allocated"] == "≥ 75.02 GiB"
+    assert told["Device"] == "79.19 GiB"
+    assert "≥ 75.02 GiB" in markdown(made)
 
 
 def test_notes_and_measurements_stand_on_the_page() -> None:

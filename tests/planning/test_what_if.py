@@ -145,6 +145,20 @@ def test_every_field_that_is_offered_has_a_value_that_can_be_computed(name: str)
         assert any(one.issue is None and one.peak_bytes for one in points(scenario, path, others)), path
 
 
+def test_experts_are_offered_where_they_have_a_width() -> None:
+    """Else 29,000 of them fit, each of no weight."""
+    assert "model.num_experts" not in {field.path for field in sweepable(FIRST)}
+    mixtral = replace(FIRST, "model", CATALOG.model("Mixtral-8x7B-v0.1").model)
+    assert "model.num_experts" in {field.path for field in sweepable(mixtral)}
+
+
+@pytest.mark.parametrize(("name", "high"), [("Llama-3.1-8B", 100.0), ("gemma-2-9b", 200.0)])
+def test_a_cap_is_swept_over_caps_that_occur(name: str, high: float) -> None:
+    """Up to four times the present one, not up to the thousand millions that are allowed."""
+    scenario = replace(FIRST, "model", CATALOG.model(name).model)
+    assert usual_range(scenario, "model.attn_logit_softcapping") == (0.0, high)
+
+
 def test_crossings_are_the_solvers() -> None:
     devices = [CATALOG.device(name).device() for name in ("H100 SXM5 80GB", "H200 SXM 141GB")]
     found = list(crossings(FIRST, LENGTH, devices))

@@ -31,6 +31,8 @@ def refusals(scenario: Scenario) -> list[Issue]:
         ("training.sdpa_backend", "cudnn", "8.0", "7.0", "auto, efficient, math"),
         ("training.precision", "fp8", "8.9", "8.6", None),
         ("training.compile", True, "7.0", "6.1", "off"),
+        ("inference.engine", "vllm", "7.0", "6.1", "transformers, llama.cpp, gpt-fast, ollama"),
+        ("inference.engine", "sglang", "7.5", "7.0", "transformers, vllm, llama.cpp, gpt-fast, ollama"),
     ],
 )
 def test_a_choice_is_refused_below_its_chip(

@@ -317,6 +317,13 @@ class Form(QWidget):
             row.take_focus()
             self._scroll.ensureWidgetVisible(row, 0, Look.of(self).px(32))
 
+    def choose_device(self) -> None:
+        """Go to the device, and search for another."""
+        self.go_to("device.name")
+        row = self.sections["device"].row("device.name")
+        if row is not None and isinstance(row.box, DeviceBox):
+            row.box.showPopup()
+
     def _point_at(self, path: str) -> None:
         if self._pointed is not None:
             self._pointed.point_at(False)

@@ -324,7 +324,7 @@ def _measured(measurement: Measurement, estimate: Estimate, words: Words) -> Ite
             f"{label}: {words.message(named_part(figure.part))}" if figure.part else label,
             figure.bytes,
             row.expected,
-            words.size(figure.bytes),
+            f"≥ {words.size(figure.bytes)}" if figure.at_least else words.size(figure.bytes),
             words.size(row.expected),
             gap,
         )
