@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memgui.app import Program
 
 EDITS = 2000
-TAB_EDITS = 120
+TAB_EDITS = 100
 """With each tab in front: the slowest of a hundred is none of the worst by chance."""
 PATIENCE_S = 2.0
 TAB_S = 0.3
