@@ -8,7 +8,7 @@ component it belongs.  So every part that is shown comes from the walk that made
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, count
 from operator import mul
 
 from memgui.estimator.events import Events, Group, Pairs, Table, Thing
@@ -40,6 +40,12 @@ class Bytes:
         if found is None:
             values, before = self.values, stock.before
             found = 0
+            if stock.counted:
+                for coefficient, monomial in stock.pairs or stock.summed():
+                    found += coefficient * values[monomial]
+                known[stock] = found
+                return found
+            stock.counted = True
             if before is not None:
                 found = known[before] if before in known else self.bytes(before)
             for one, _, times in stock.entries:
@@ -88,13 +94,17 @@ class Bytes:
         return thing.coefficient * self.values[thing.monomial]
 
 
+_NUMBERS = count(1)
+
+
 class Contents:
     """The tensors themselves, with the sizes that ``numbers`` gives them."""
 
-    __slots__ = ("_excess", "_known", "numbers")
+    __slots__ = ("_excess", "_known", "_number", "numbers")
 
     def __init__(self, numbers: Bytes) -> None:
         self.numbers = numbers
+        self._number = next(_NUMBERS)
         self._excess: dict[int, int] = {}
         self._known: dict[Stock, tuple[dict[str, int], int]] = {}
 
@@ -104,18 +114,24 @@ class Contents:
         if found is None:
             links: list[Stock] = []
             link: Stock | None = stock
-            while link is not None and link not in self._known:
+            there = None
+            while link is not None:
+                there = self._known.get(link)
+                if there is not None or link.listed not in (0, self._number):
+                    break
+                link.listed = self._number
                 links.append(link)
                 link = link.before
-            components, excess = ({}, 0) if link is None else self._known[link]
-            components = dict(components)
+            components, excess = ({}, 0) if there is None else (dict(there[0]), there[1])
+            if there is None and link is not None:
+                excess = self._add(link.table or _listed(link), 1, components)
             others: dict[Stock, int] = {}
             for link in links:
                 for one, sort, times in link.entries:
                     if isinstance(one, Stock):
                         others[one] = others.get(one, 0) + times
                     else:
-                        excess += self._count(one, sort, times, components)
+                        excess += self._add(_listed_of(one, sort), times, components)
             for other, times in others.items():
                 if times:
                     more, over = self.sums(other)
@@ -125,20 +141,18 @@ class Contents:
             found = self._known[stock] = components, excess
         return found
 
-    def _count(self, group: Group, sort: Sorter, times: int, components: dict[str, int]) -> int:
-        """Add a group to ``components``; returns what the allocator's blocks add to it."""
+    def _add(self, table: Table, times: int, components: dict[str, int]) -> int:
+        """Add what is listed to ``components``; returns what the allocator's blocks add to it."""
         excess = 0
         values, known = self.numbers.values, self._excess
-        tables = group.tables
-        table = None if tables is None else tables.get(sort)
-        for component, coefficient, monomial, count in table or _table(group, sort):
+        for component, coefficient, monomial, often in table:
             size = coefficient * values[monomial]
             over = known.get(size)
             if over is None:
                 over = known[size] = block_bytes(size) - size
-            count *= times
-            components[component] = components.get(component, 0) + size * count
-            excess += over * count
+            often *= times
+            components[component] = components.get(component, 0) + size * often
+            excess += over * often
         return excess
 
     def bag(self, stock: Stock) -> Bag:
@@ -151,16 +165,34 @@ class Contents:
         return bag
 
 
-def _table(group: Group, sort: Sorter) -> Table:
+def _listed(stock: Stock) -> Table:
+    """What a stock holds, alike things together: made and kept where it is asked for a second time."""
+    if stock.table is None:
+        tables = [] if stock.before is None else [(_listed(stock.before), 1)]
+        for one, sort, times in stock.entries:
+            tables.append((_listed(one) if isinstance(one, Stock) else _listed_of(one, sort), times))
+        total: dict[tuple[str, int, int], int] = {}
+        for table, times in tables:
+            for component, coefficient, monomial, often in table:
+                kind = component, coefficient, monomial
+                total[kind] = total.get(kind, 0) + often * times
+        stock.table = tuple([(*kind, often) for kind, often in total.items() if often])
+    return stock.table
+
+
+def _listed_of(group: Group, sort: Sorter) -> Table:
     """What a group holds, alike things together, made and kept: it is the same for each workload.
 
     A sorter sorts alike each time; it holds what it looks things up in, and never the group.
     """
+    known = None if group.tables is None else group.tables.get(sort)
+    if known is not None:
+        return known
     alike: dict[tuple[str, int, int], int] = {}
     for thing in group.things:
         kind = sort(thing), thing.coefficient, thing.monomial
         alike[kind] = alike.get(kind, 0) + 1
-    table = tuple([(*kind, count) for kind, count in alike.items()])
+    table = tuple([(*kind, often) for kind, often in alike.items()])
     if group.tables is None:
         group.tables = {}
     group.tables[sort] = table

@@ -210,7 +210,7 @@ class Measured:
         return found
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4)
 def measured(program: Program, values: tuple[int, ...], *, whole: bool = False) -> Measured:
     """What ``program`` holds where its monomials have these ``values``; ``whole``: see :class:`Bytes`."""
     return Measured(values, whole=whole)

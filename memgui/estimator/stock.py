@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from memgui.estimator.events import Events, Group, Thing
+from memgui.estimator.events import Events, Group, Pairs, Table, Thing
 
 Sorter = Callable[[Thing], str]
 """Says to which component a thing belongs."""
@@ -23,10 +23,16 @@ class Stock(msgspec.Struct, eq=False, gc=False):
     """Groups of things and other stocks, each so many times, beside what was there ``before``.
 
     What a stock is looked at for does not change any more: who goes on from it makes the next one.
+    ``counted`` and ``listed``: its bytes, or what they belong to, have been counted for one workload (the
+    number of who did); for further ones ``pairs`` (see :meth:`summed`) and ``table`` say once what there is.
     """
 
     before: Stock | None = None
     entries: tuple[tuple[Group | Stock, Sorter, int], ...] = ()
+    counted: bool = False
+    pairs: Pairs | None = None
+    listed: int = 0
+    table: Table | None = None
 
     def add(self, group: Group, sort: Sorter, times: int = 1) -> None:
         """The things of ``group`` come (or go) ``times`` times."""
@@ -50,6 +56,18 @@ class Stock(msgspec.Struct, eq=False, gc=False):
         come, gone = change
         self.add(come, sort)
         self.add(gone, sort, -1)
+
+    def summed(self) -> Pairs:
+        """The bytes of all that is in it, as (coefficient, monomial) pairs."""
+        if self.pairs is None:
+            total: dict[int, int] = {}
+            for coefficient, monomial in self.before.summed() if self.before is not None else ():
+                total[monomial] = coefficient
+            for one, _, times in self.entries:
+                for coefficient, monomial in one.summed() if isinstance(one, Stock) else one.pairs:
+                    total[monomial] = total.get(monomial, 0) + coefficient * times
+            self.pairs = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+        return self.pairs
 
     def links(self) -> list[Stock]:
         """This one and those before it, the last first."""
