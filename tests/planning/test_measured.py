@@ -558,6 +558,19 @@ def test_fragmentation_is_read_from_the_log() -> None:
     assert any("fragmented" in text for text in said(only(SUMMARY)))
 
 
+def test_a_usual_gap_is_not_called_fragmentation() -> None:
+    """What is reserved without being allocated is a range; but a request that it had room for says enough."""
+    allocated, unused = ESTIMATE.allocated_bytes, ESTIMATE.reserved_bytes - ESTIMATE.allocated_bytes
+    for more, wanted, told in ((MIB * 40, 1.96, False), (GIB * 9, 1.96, True), (MIB * 40, 1.5, True)):
+        text = NEW.replace("75.75 GiB", f"{allocated / GIB:.2f} GiB").replace(
+            "of 1.96 GiB", f"of {wanted} GiB"
+        )
+        text = text.replace("1.25 GiB", f"{(unused + more) / GIB:.2f} GiB").replace(
+            "allocate 1.96", f"allocate {wanted}"
+        )
+        assert any("fragmented" in one for one in said(only(text))) is told, (more, wanted)
+
+
 def test_explaining_can_be_stopped() -> None:
     class Stop(Exception):
         pass

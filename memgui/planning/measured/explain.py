@@ -46,7 +46,7 @@ def explain(
         *_other_processes(measurement),
         *other_device(rows, estimate, devices),
         *_outside_pytorch(whole),
-        *_fragmentation(whole),
+        *_fragmentation(measurement, whole),
     ]
     off = next((row for row in whole if not row.within), None)
     if off is None:
@@ -145,14 +145,17 @@ def _outside_pytorch(rows: list[Beside]) -> Iterator[Explanation]:
         )
 
 
-def _fragmentation(rows: list[Beside]) -> Iterator[Explanation]:
+def _fragmentation(measurement: Measurement, rows: list[Beside]) -> Iterator[Explanation]:
+    """More than the likely range has, or enough for the very request that failed."""
     found = _pair(rows, Counter.RESERVED, Counter.ALLOCATED)
     if found is None:
         return
     reserved, allocated = found
     size = reserved.figure.bytes - allocated.figure.bytes
     expected = reserved.expected - allocated.expected
-    if size > expected + reserved.tolerance + allocated.tolerance:
+    wanted = _figure(measurement, Counter.WANTED)
+    had_room = wanted is not None and wanted.bytes <= size
+    if had_room or size > reserved.high - allocated.expected + reserved.tolerance + allocated.tolerance:
         yield Explanation(
             sentence(
                 QT_TRANSLATE_NOOP(
