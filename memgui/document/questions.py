@@ -59,7 +59,7 @@ class Question(QObject):
         self._rest.setSingleShot(True)
         self._rest.setInterval(rest_ms)
         self._rest.timeout.connect(self._put)
-        document.changed.connect(self._take_back)
+        document.changed.connect(self._changed)
         document.result.connect(self._follow)
         self.destroyed.connect(lambda: jobs.cancel(kind))
 
@@ -100,6 +100,11 @@ class Question(QObject):
         self._scenario = None
         self._take_back()
         self._follow(self._document.last_result)
+
+    def _changed(self) -> None:
+        """Take back what is asked of another scenario; that of one which only got a name stands."""
+        if self._document.last_result.scenario is not self._document.scenario:
+            self._take_back()
 
     def _take_back(self) -> None:
         self._rest.stop()

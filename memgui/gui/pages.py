@@ -112,6 +112,9 @@ class Pages(QObject):
 
     def _put_off(self) -> None:
         """Another result follows and is painted first: what the page has not begun to show is old already."""
+        document = self._context.document
+        if document.last_result.scenario is document.scenario:
+            return  # it only got a name
         self._edited.start()
         if not self._behind.isValid():
             self._behind.start()

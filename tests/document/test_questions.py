@@ -64,6 +64,22 @@ def test_nobody_asks_what_nobody_wants(desk: Desk, qtbot: QtBot) -> None:
     assert desk.question.is_current
 
 
+def test_saving_takes_nothing_back(desk: Desk, qtbot: QtBot) -> None:
+    """No result follows a new name: what was taken back would never be asked again."""
+    desk.hold = threading.Event()
+    desk.question.want("test")
+    qtbot.waitUntil(lambda: desk.asked == [4096])
+    desk.document.saved_as("a name", "its preset")
+    desk.hold.set()
+    qtbot.waitUntil(lambda: desk.answers == [4096])
+    desk.document.edit(LENGTH, 8)
+    desk.document.settle()
+    desk.document.renamed("its preset", "another name")
+    qtbot.waitUntil(lambda: desk.answers == [4096, 8])
+    assert desk.asked == [4096, 8]
+    assert not desk.ended
+
+
 def test_the_answer_stands_until_the_next_one(desk: Desk, qtbot: QtBot) -> None:
     desk.question.want("test")
     qtbot.waitUntil(lambda: desk.answers == [4096])
