@@ -19,6 +19,10 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
+HIGHEST = 16
+"""A crossing's tag stands at most so many quarters of its height above its dot."""
+
+
 @dataclass(slots=True)
 class Tags:
     """Paints over one sheet; what is written keeps clear of what was written before."""
@@ -68,8 +72,18 @@ class Tags:
             QRectF(at.x() + away, at.y() - high / 2, wide, high),
             QRectF(at.x() - away - wide, at.y() - high - away / 2, wide, high),
             QRectF(at.x() + away, at.y() + away / 2, wide, high),
+            *(  # limits that lie close together: one tag over the other
+                QRectF(left, at.y() - high / 2 - step * (high / 4), wide, high)
+                for step in range(1, HIGHEST + 1)
+                for left in (at.x() - away - wide, at.x() + away)
+            ),
         )
-        inside = [one for one in places if one.left() >= across.left and one.right() <= across.right + 2]
+        top = self.sheet.axis.top
+        inside = [
+            one
+            for one in places
+            if one.left() >= across.left and one.right() <= across.right + 2 and one.top() >= top - high / 2
+        ]
         free = [one for one in inside if not self._is_taken(one)]
         rect = (free or inside or list(places))[0]
         self.write(rect, text)

@@ -279,6 +279,20 @@ def test_the_present_value_leaves_a_crossings_tag_legible(page: WhatIfPage, real
     assert chart.grab().toImage().copy(inner) == picture.copy(inner), text
 
 
+def test_tags_of_limits_close_together_keep_apart(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
+    """The article's quadratic goes so high that all devices' limits lie near the axis."""
+    page.resize(806, 270)
+    real.document.edit(LENGTH, 4096)
+    real.document.edit(BATCH, 3)
+    real.document.edit("method", "gpt_article")
+    real.document.settle()
+    settle(page, qtbot)
+    page.chart.grab()
+    tags = [rect for rect, _ in page.chart.written]
+    assert len(tags) > 2
+    assert not any(one.intersects(other) for one, other in itertools.combinations(tags, 2))
+
+
 def test_the_heat_maps_side_names_its_field_whole(page: WhatIfPage) -> None:
     assert page.heat.side_title(1000) == "Micro batch, sequences"
     assert page.heat.side_title(80) == "Micro batch"
