@@ -29,7 +29,7 @@ from memgui.planning.measured import (
     typed,
 )
 from memgui.planning.words import English
-from memgui.spec import ScenarioError, replace
+from memgui.spec import Scenario, ScenarioError, replace
 
 FIRST = Catalog().first_scenario()
 ESTIMATE = estimate(FIRST)
@@ -625,6 +625,50 @@ def test_a_cache_pool_is_explained_by_the_programs_share() -> None:
     )
     texts = [one.said.text(English()) for one in explain(only(log), estimate(opened))]
     assert any("0.8”: then “KV cache pool” should take" in text for text in texts), texts
-    odd = log.replace("Available KV cache memory: ", "Available KV cache memory: 1")
-    texts = [one.said.text(English()) for one in explain(only(odd), estimate(opened))]
-    assert any("pool is what the program leaves" in text for text in texts), texts
+
+
+def vllm_log(weights: int, pool: int, device: int | None = None) -> str:
+    """A log with these sizes (bytes)."""
+    total = "" if device is None else f"Free memory on device (10.0/{device / GIB:.2f} GiB) on startup.\n"
+    return (
+        f"{total}Model loading took {weights / GIB:.4f} GiB and 3 seconds\n"
+        f"Available KV cache memory: {pool / GIB:.2f} GiB\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("weights", "pool", "device", "told"),
+    [
+        (GIB, -GIB, None, "differs by what the other parts differ."),
+        (0, 100 * GIB, None, "differs by more than the other parts"),
+        (0, 100 * GIB, 180 * GIB, "the GPU of the log has another memory: 180.00 GiB, here 80.00 GiB."),
+    ],
+)
+def test_why_a_pool_differs_is_said_only_where_it_is_true(
+    weights: int, pool: int, device: int | None, told: str
+) -> None:
+    opened = replace(replace(SERVED, "inference.engine", "vllm"), "device.memory_bytes", 80 * GIB)
+    found = estimate(opened)
+    log = vllm_log(found.component("weights").bytes + weights, found.extra["kv_pool_bytes"] + pool, device)
+    texts = [one.said.text(English()) for one in explain(only(log), found)]
+    (of_pool,) = [text for text in texts if "pool is what the program leaves" in text]
+    assert told in of_pool
+
+
+@pytest.mark.parametrize(
+    ("opened", "told"),
+    [
+        (FIRST, "The log is of vLLM, which serves models; what is open here is a training."),
+        (SERVED, "The log is of vLLM; what is open here is served by llama.cpp."),
+    ],
+)
+def test_a_log_of_another_program_is_said_to_be_that_and_no_more(opened: Scenario, told: str) -> None:
+    log = vllm_log(15 * GIB, 50 * GIB) + "Graph capturing finished in 20 secs, took 1.22 GiB\n"
+    assert [one.said.text(English()) for one in explain(only(log), estimate(opened))] == [told]
+    assert "KV cache pool" not in [row.figure.part for row in beside(only(log), estimate(opened))]
+
+
+def test_ollamas_log_is_llama_cpps() -> None:
+    opened = estimate(replace(SERVED, "inference.engine", "ollama"))
+    texts = [one.said.text(English()) for one in explain(only(llama_cpp_log(model=3 * GIB)), opened)]
+    assert not any("The log is of" in text for text in texts), texts

@@ -49,10 +49,11 @@ class Beside:
 def beside(measurement: Measurement, estimate: Estimate) -> tuple[Beside, ...]:
     """The figures that the estimate has an answer to, in the order of the log.
 
-    Figures of the host and of other processes have none.  Of several devices the fullest is taken,
-    since the estimate is of the worst rank.  Parts that count the same components are added up.
+    Figures of the host and of other processes have none, nor has an engine's pool in another program.
+    Of several devices the fullest is taken, since the estimate is of the worst rank.  Parts that count
+    the same components are added up.
     """
-    figures = list(_on_one_device(measurement))
+    figures = [one for one in _on_one_device(measurement) if not one.extra or one.extra in estimate.extra]
     rows: list[Beside] = []
     for key in dict.fromkeys(_key(one, estimate) for one in figures):
         same = [one for one in figures if _key(one, estimate) == key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from memgui.estimator.result import Estimate
@@ -10,25 +10,33 @@ from memgui.planning.ask import Asker
 from memgui.planning.changes import apply, change
 from memgui.planning.ladder import length_path
 from memgui.planning.measured.beside import Beside, beside
-from memgui.planning.measured.records import Measurement, named_part
+from memgui.planning.measured.records import Counter, Measurement, named_part
 from memgui.planning.measured.saying import Explanation, change_words, near, sentence
 from memgui.planning.measured.setups import Changes, other_shares
 from memgui.planning.solve import solve
 from memgui.planning.ways.means import Means
 from memgui.planning.ways.rules import choices
 from memgui.spec import QT_TRANSLATE_NOOP, Message, Scenario, get
-from memgui.spec.fields import BY_PATH
+from memgui.spec.fields import BY_PATH, Field
 from memgui.spec.messages import listed
 
 MOST_OF_A_PART = 2
 """More set-ups than this are not named for one part."""
 POOL = "kv_pool_bytes"
+_PROGRAMS: Mapping[str, tuple[str, ...]] = {"vllm": ("vllm",), "llama.cpp": ("llama.cpp", "ollama")}
+"""The engines that write a log of each source."""
 _BATCHES = ("inference.n_ubatch", "inference.max_num_batched_tokens", "inference.max_num_seqs")
 
 
 def part_reasons(measurement: Measurement, estimate: Estimate, ask: Asker) -> Iterator[Explanation]:
     """Single changes with which a part that is off comes out as measured, and no other gets worse by it."""
-    rows = [row for row in beside(measurement, estimate) if row.figure.components]
+    programs = _PROGRAMS.get(measurement.source)
+    scenario = estimate.scenario
+    if programs and (scenario.task == "training" or scenario.inference.engine not in programs):
+        yield _of_another_program(programs[0], scenario)
+        return
+    every = beside(measurement, estimate)
+    rows = [row for row in every if row.figure.components]
     off = [row for row in rows if not row.within]
     if not off:
         return
@@ -53,7 +61,7 @@ def part_reasons(measurement: Measurement, estimate: Estimate, ask: Asker) -> It
         of_it = [one for one in found if one[1] is row][:MOST_OF_A_PART]
         yield from (_perhaps(estimate.scenario, changes, at, remains) for remains, _, at, changes in of_it)
         if not of_it and row.figure.extra == POOL:
-            yield Explanation(_POOL_IS_THE_REST)
+            yield _pool_is_the_rest(row, every)
         elif not of_it and abs(row.gap) * 50 > estimate.peak_bytes:
             quoted = QT_TRANSLATE_NOOP("messages", "“{part}”")
             unexplained.append(Message(quoted, {"part": named_part(row.figure.part)}))
@@ -70,6 +78,26 @@ def part_reasons(measurement: Measurement, estimate: Estimate, ask: Asker) -> It
         )
 
 
+def _of_another_program(engine: str, scenario: Scenario) -> Explanation:
+    """That there is nothing to compare: each program cuts its memory into other parts."""
+    field = BY_PATH["inference.engine"]
+    words: dict[str, str | tuple[str, str]] = {"program": _label(field, engine)}
+    if scenario.task == "training":
+        trains = QT_TRANSLATE_NOOP(
+            "measured", "The log is of {program}, which serves models; what is open here is a training."
+        )
+        return Explanation(sentence(trains, words))
+    serves = QT_TRANSLATE_NOOP(
+        "measured", "The log is of {program}; what is open here is served by {engine}."
+    )
+    return Explanation(sentence(serves, words | {"engine": _label(field, scenario.inference.engine)}))
+
+
+def _label(field: Field, value: str) -> str | tuple[str, str]:
+    choice = field.choice(value)
+    return value if choice is None else ("fields", choice.label)
+
+
 def _explains(now: Beside, row: Beside) -> bool:
     """Whether ``row`` comes out as measured: near it, and of a pool, which bears all that is off, nearly."""
     if abs(now.gap) * 2 > abs(row.gap):
@@ -77,12 +105,49 @@ def _explains(now: Beside, row: Beside) -> bool:
     return near(now.expected, row) or (row.figure.extra == POOL and abs(now.gap) * 5 <= abs(row.gap))
 
 
-_POOL_IS_THE_REST = sentence(
-    QT_TRANSLATE_NOOP(
-        "measured",
-        "The cache pool is what the program leaves of its budget: it differs by what the other parts differ.",
+def _pool_is_the_rest(pool: Beside, rows: Sequence[Beside]) -> Explanation:
+    """Why a pool differs that no set-up explains: by other parts, by the budget, or by what is not logged."""
+    counted: set[str] = set()
+    unexplained = pool.gap
+    for row in sorted(rows, key=lambda one: -len(one.figure.components)):
+        parts = row.figure.components
+        # a peak holds the weights, which are logged as well; what has an exact figure lies outside the budget
+        if parts and not row.figure.extra and counted.isdisjoint(parts):
+            counted.update(parts)
+            unexplained += row.gap
+    if abs(unexplained) * 5 <= abs(pool.gap):
+        return Explanation(
+            sentence(
+                QT_TRANSLATE_NOOP(
+                    "measured",
+                    "The cache pool is what the program leaves of its budget: it differs by what the other "
+                    "parts differ.",
+                )
+            )
+        )
+    capacities = [row for row in rows if row.figure.counter is Counter.CAPACITY and not row.within]
+    for row in sorted(capacities, key=lambda one: bool(one.figure.extra)):
+        memory = QT_TRANSLATE_NOOP(
+            "measured",
+            "The cache pool is what the program leaves of its budget, and the GPU of the log has another "
+            "memory: {size}, here {expected}.",
+        )
+        share = QT_TRANSLATE_NOOP(
+            "measured",
+            "The cache pool is what the program leaves of its budget, and that was another: {size}, here "
+            "{expected}.",
+        )
+        template = share if row.figure.extra else memory
+        return Explanation(sentence(template, size=row.figure.bytes, expected=row.expected))
+    return Explanation(
+        sentence(
+            QT_TRANSLATE_NOOP(
+                "measured",
+                "The cache pool is what the program leaves of its budget: it differs by more than the other "
+                "parts of the log do, so its share of the GPU, the GPU or a part not logged was another.",
+            )
+        )
     )
-)
 
 
 def _perhaps(scenario: Scenario, changes: Changes, row: Beside, remains: int) -> Explanation:
