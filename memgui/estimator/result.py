@@ -148,6 +148,20 @@ class Parameters(msgspec.Struct, frozen=True):
     trainable: int
     active: int
     by_part: Mapping[str, int]
+    added: int = 0
+    """Of ``total``, what fine-tuning puts beside the model: adapters, and copies that are trained."""
+    added_active: int = 0
+    """Of ``active``, likewise."""
+
+    @property
+    def own(self) -> int:
+        """The model's own, whatever is trained of it."""
+        return self.total - self.added
+
+    @property
+    def own_active(self) -> int:
+        """The model's own that a token passes through."""
+        return self.active - self.added_active
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -26,7 +26,7 @@ class Counted(NamedTuple):
 def counted(program: Program) -> Counted:
     """The weights of a program; a layer's count once for each layer that is like it."""
     found: dict[tuple[object, ...], tuple[Parameter, int]] = {}
-    resting = 0
+    resting = added = added_resting = 0
     model = program.model
     for weights, count in program.weights():
         for one in weights:
@@ -35,9 +35,13 @@ def counted(program: Program) -> Counted:
             kind = one.dims, one.sizes, one.width, one.grad, one.part, cut, form
             known = found.get(kind)
             found[kind] = (one, count) if known is None else (known[0], known[1] + count)
+            beside = one.part == "adapter" or "modules_to_save" in one.name
+            elements = one.elements * count
+            added += elements if beside else 0
             if cut == "expert" and model.num_experts:
-                elements = one.elements * count
-                resting += elements - elements // model.num_experts * model.num_experts_per_tok
+                rest = elements - elements // model.num_experts * model.num_experts_per_tok
+                resting += rest
+                added_resting += rest if beside else 0
     alike = tuple(found.values())
     by_part: dict[str, int] = {}
     trainable = 0
@@ -48,4 +52,4 @@ def counted(program: Program) -> Counted:
             trainable += elements
     total = sum(by_part.values())
     parts: Mapping[str, int] = MappingProxyType(by_part)
-    return Counted(alike, Parameters(total, trainable, total - resting, parts))
+    return Counted(alike, Parameters(total, trainable, total - resting, parts, added, added - added_resting))

@@ -34,9 +34,9 @@ class ModelField(QAbstractButton):
         notes = []
         if result.estimate is not None:
             counted = result.estimate.parameters
-            notes.append(numbers.parameters(counted.total))
+            notes.append(numbers.parameters(counted.own))
             if model.num_experts:
-                notes.append(self.tr("{count} active").format(count=numbers.parameters(counted.active)))
+                notes.append(self.tr("{count} active").format(count=numbers.parameters(counted.own_active)))
         heads, shared = model.num_attention_heads, model.num_key_value_heads
         if model.kv_lora_rank is not None:
             notes.append(self.tr("MLA"))

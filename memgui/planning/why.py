@@ -91,6 +91,11 @@ def explain(
     if nodes is None:
         return None
     left_out = _left_out(estimate, path[0] if path else "")
+
+    def others(assumed: tuple[Message, ...]) -> tuple[Message, ...]:
+        """What is assumed beside what the method leaves out, which is told apart."""
+        return tuple(one for one in assumed if one not in left_out)
+
     if not nodes:
         parts = tuple(Part(node.key, node.label, node.bytes) for node in estimate.components if node.bytes)
         whole = estimate.peak_bytes
@@ -106,7 +111,7 @@ def explain(
             (),
             source,
             estimate.version,
-            estimate.assumptions,
+            others(estimate.assumptions),
             left_out,
             parts,
             report=report,
@@ -128,7 +133,7 @@ def explain(
         tokens=tokens,
         source=derivation.source,
         version=estimate.version,
-        assumptions=(*derivation.assumptions, *further),
+        assumptions=others((*derivation.assumptions, *further)),
         left_out=left_out,
         parts=tuple(Part(child.key, child.label, child.bytes) for child in node.children if child.bytes)
         or _tensors(estimate, path, node),

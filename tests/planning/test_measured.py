@@ -541,7 +541,7 @@ def test_another_counter_is_recognised() -> None:
 def test_an_out_of_memory_message_is_taken_apart() -> None:
     texts = said(only(NEW))
     assert any("at least" in text and "77.71 GiB" in text for text in texts)
-    assert any(text.startswith("1.96 GiB is what one log-probabilities takes") for text in texts)
+    assert any(text.startswith("1.96 GiB is the size of the tensor “log-probabilities”: ") for text in texts)
     assert "Other processes held 1.00 GiB of the GPU." in texts
     assert any(text.startswith("Outside PyTorch lie") for text in texts)
 

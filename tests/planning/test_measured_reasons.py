@@ -152,7 +152,7 @@ def test_a_gpu_that_is_not_in_the_catalogue_is_taken_as_large_as_it_is() -> None
 
 def test_a_request_for_a_shared_segment_tells_of_no_tensor() -> None:
     (found,) = parse(OOM.format(capacity="79.19").replace("648.00", "20.00"))
-    assert not [text for text in texts(explain(found, ESTIMATE)) if "is what one" in text]
+    assert not [text for text in texts(explain(found, ESTIMATE)) if "is the size of the tensor" in text]
 
 
 @pytest.mark.parametrize("capacity", ["79.11", "79.25"])

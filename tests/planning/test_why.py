@@ -140,6 +140,17 @@ def test_mlp_reads_as_in_a_paper() -> None:
     assert "b·s·f·2" in {part.note for part in explanation.parts}
 
 
+@pytest.mark.parametrize("method", ["gpt_article", "llama_guide", "megatron_paper"])
+def test_each_assumption_of_a_method_is_told_once(method: str) -> None:
+    answer = estimate(msgspec.structs.replace(TRAINING, method=method))
+    whole = explain(answer, ())
+    assert whole is not None
+    assert whole.left_out
+    assert whole.assumptions
+    told = [message.text for message in (*whole.left_out, *whole.assumptions)]
+    assert sorted(told) == sorted(message.text for message in answer.assumptions)
+
+
 def test_method_says_what_it_leaves_out() -> None:
     answer = estimate(SCENARIOS["gpt_article"])
     whole = explain(answer, ())

@@ -49,7 +49,7 @@ def _model(result: Result) -> str:
     model = result.scenario.model
     parts = []
     if result.estimate is not None:
-        parts.append(short_count(result.estimate.parameters.total))
+        parts.append(short_count(result.estimate.parameters.own))
     parts.append(translate("Form", "{count} layers").format(count=f"{model.num_hidden_layers:,}"))
     heads, shared = model.num_attention_heads, model.num_key_value_heads
     if model.layer_types and not any("attention" in mixer for mixer in model.layer_types):

@@ -18,7 +18,7 @@ from memgui.gui.ways.model import Line
 
 ROW, HEADER = 48, 28
 """Height of a row with one line of everything, and the header's, at a 13 px body."""
-MOST_LINES = 5
+MOST_LINES = 9
 """Lines of a row's cost."""
 _LINE = 17
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
@@ -27,7 +27,7 @@ _CENTRE = Qt.AlignmentFlag.AlignCenter
 
 # Least widths of what grows, and the widths of what does not, at a 13 px body.
 _CHANGE, _BAR, _COST, _WORDS = 150, 64, 116, 170
-_RANK, _FIGURE, _VERDICT, _BUTTON, _GAP, _EDGE = 44, 66, 108, 64, 16, 16
+_RANK, _FIGURE, _VERDICT, _BUTTON, _GAP, _EDGE = 44, 66, 122, 64, 16, 16
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -152,7 +152,7 @@ def paint_line(
     painter.drawText(whole, _RIGHT, line.needs)
     left, right = columns.verdict
     paint_verdict(painter, line.way.kind, QPointF(left + look.px(8), middle), look.px(14), colours)
-    beside = (left + look.px(22), right)
+    beside = (left + look.px(22), right - look.px(6))
     _write(painter, look, beside, upper, line.word, Role.BODY, 600, colours.verdict(line.way.kind))
     _write(painter, look, beside, lower, line.gap, Role.SMALL, 400, colours.secondary)
     if columns.cost is not None:

@@ -34,7 +34,9 @@ from memgui.spec.fields import BY_PATH
 _CENTRE = Qt.AlignmentFlag.AlignCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 CELL = (38, 26)
-"""Width and height of a cell, at a 13 px body."""
+"""Least width and height of a cell, at a 13 px body."""
+FRAME = 4
+"""What the frame of the present cell takes of its width, in px."""
 
 
 class HeatMap(QWidget):
@@ -102,6 +104,11 @@ class HeatMap(QWidget):
     def _area(self, look: Look) -> QRectF:
         left = float(look.px(46))
         return QRectF(left, 2.0, self.width() - left - 2, self.height() - look.px(38))
+
+    def least_width(self) -> float:
+        """Of a cell in px: four digits have room inside the frame, whatever the font."""
+        look, figure = Look.of(self), Numbers.of(self._view.view).grouped(9999)
+        return max(look.px(CELL[0]), look.width(figure, Role.CAPTION, 600) + 2 + FRAME)
 
     def _shape(self) -> tuple[int, int]:
         grid = self._grid
@@ -229,7 +236,7 @@ class HeatMap(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         look = Look.of(self)
         area = self._area(look)
-        columns = min(max(int(area.width() // look.px(CELL[0])), 3), 40)
+        columns = min(max(int(area.width() // self.least_width()), 3), 40)
         rows = min(max(int(area.height() // look.px(CELL[1])), 3), 40)
         self._picture = None
         self.room.emit(columns, rows)
@@ -295,8 +302,9 @@ class HeatMap(QWidget):
             painter.drawRoundedRect(rect, 2, 2)
         text = "–" if cell.issue is not None else _figure(cell.peak_bytes, numbers)
         weight = 600 if cell.fits or cell.kind == "tight" else 400
-        role = Role.SMALL if look.width(text, Role.SMALL, weight) <= rect.width() - 2 else Role.CAPTION
-        if look.width(text, role, weight) > rect.width():
+        room = rect.width() - FRAME
+        role = Role.SMALL if look.width(text, Role.SMALL, weight) <= room - 2 else Role.CAPTION
+        if look.width(text, role, weight) > room:
             text = _thousands(cell.peak_bytes, numbers)
         if look.width(text, role, weight) > rect.width():
             return

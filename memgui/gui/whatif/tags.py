@@ -116,7 +116,8 @@ class Tags:
             wide = first + plain.horizontalAdvance(figure) + look.px(12)
             for top in (y - high - 2, y + 2):
                 rect = QRectF(sheet.across.left + look.px(6), top, wide, high)
-                inside = sheet.axis.top - look.px(16) <= top <= sheet.axis.bottom - high
+                # over the axis stands the present value's tag
+                inside = sheet.axis.top - 2 <= top <= sheet.axis.bottom - high
                 if inside and not self._is_taken(rect):
                     break
             else:

@@ -373,9 +373,7 @@ def flow_of(explanation: Explanation, words: Words, look: Look, width: float) ->
         writer.paragraph(words.translate("why", _ROUNDS), Role.CAPTION, colours.secondary)
     writer.bullets(words.translate("why", _SERVING), [one.text(words) for one in explanation.answers])
     writer.bullets(words.translate("why", _LEFT_OUT), [words.message(one) for one in explanation.left_out])
-    if explanation.path or explanation.left_out == ():
-        assumed = [words.message(one) for one in explanation.assumptions]
-        writer.bullets(words.translate("why", _ASSUMED), assumed)
+    writer.bullets(words.translate("why", _ASSUMED), [words.message(one) for one in explanation.assumptions])
     for title, lines in report_lists(explanation.report, words):
         writer.bullets(title, lines)
     writer.flow.height = writer.y

@@ -209,12 +209,9 @@ class WhyPage(QWidget):
         """What stands under it: what is assumed, where it comes from; and how strongly."""
         explanation = self.explanation()
         assert explanation is not None
-        count = len(explanation.assumptions) + len(explanation.report.assumed)
-        if explanation.left_out:
-            said = self.tr("{count} left out").format(count=len(explanation.left_out))
-        else:
-            said = assumptions_text(count)
-        return said, source_text(explanation, self._words()), self._stale
+        # the verdict's count: what a method leaves out is assumed to be nothing
+        count = len(explanation.left_out) + len(explanation.assumptions) + len(explanation.report.assumed)
+        return assumptions_text(count), source_text(explanation, self._words()), self._stale
 
     def _go_into(self, key: str) -> None:
         explanation = self.explanation()

@@ -106,7 +106,9 @@ def _failed_request(measurement: Measurement, estimate: Estimate) -> Iterator[Ex
         }
         yield Explanation(
             sentence(
-                QT_TRANSLATE_NOOP("measured", "{wanted} is what one {tensor} takes: {shape} bytes."),
+                QT_TRANSLATE_NOOP(
+                    "measured", "{wanted} is the size of the tensor “{tensor}”: {shape} bytes."
+                ),
                 words,
                 wanted=entry.bytes,
             )

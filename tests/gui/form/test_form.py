@@ -6,16 +6,19 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from memgui.catalog import Catalog
 from memgui.document.document import Document
 from memgui.document.limits import Limit
 from memgui.document.result import Result
 from memgui.document.selection import Selection
 from memgui.document.view_settings import ViewSettings
+from memgui.estimator import estimate
 from memgui.gui.form.device_box import DeviceBox
 from memgui.gui.form.form import OPEN_AT_FIRST, Form
 from memgui.gui.form.number_box import NumberBox
 from memgui.gui.form.row import Row
 from memgui.gui.form.summary import summary
+from memgui.gui.model_field import ModelField
 from memgui.gui.stops import stops_in
 from memgui.spec import Device, get, replace
 from memgui.spec.fields import FIELDS, Kind
@@ -361,6 +364,30 @@ def test_tab_goes_from_line_to_line(form: Form, qtbot: QtBot) -> None:
     shown = [row for row in form.sections["workload"].rows.values() if row.isVisible() and row.isEnabled()]
     assert len(shown) > 5
     assert seen == sorted(shown, key=lambda row: row.y())
+
+
+@pytest.mark.parametrize("name", ["Meta-Llama-3.1-8B", "DeepSeek-V2-Lite"])
+@pytest.mark.parametrize(
+    "lora", [{}, {"training__lora__modules_to_save": ("lm_head",)}], ids=["adapters", "copies"]
+)
+def test_adapters_make_no_other_model(qtbot: QtBot, name: str, lora: dict[str, object]) -> None:
+    entry = Catalog().model(name)
+    tuned = replace(replace(Catalog().first_scenario(), "model", entry.model), "training.method", "lora")
+    for path, value in lora.items():
+        tuned = replace(tuned, path.replace("__", "."), value)
+    full = replace(tuned, "training.method", "full")
+    field = ModelField(ViewSettings())
+    qtbot.addWidget(field)
+    said = []
+    for one in (full, tuned):
+        result = Result(one, estimate(one))
+        field.set_result(result)
+        said.append((summary("model", result), field.accessibleDescription()))
+    assert said[0] == said[1]
+    assert entry.size in said[0][0]
+    counted, plain = estimate(tuned).parameters, estimate(full).parameters
+    assert counted.total > plain.total
+    assert (counted.own, counted.own_active) == (plain.total, plain.active)
 
 
 def test_a_recurrence_has_no_heads_to_tell_of() -> None:

@@ -245,16 +245,29 @@ def test_only_the_chosen_rows_button_is_filled(inside: Interior, qtbot: QtBot, c
         assert filled == (row == 1)
 
 
+@pytest.mark.parametrize("width", [797, 1280])
+def test_a_small_gap_keeps_clear_of_the_costs(inside: Interior, width: int) -> None:
+    look = Look.of(inside.window)
+    columns = columns_for(look, width)
+    assert columns.cost is not None
+    longest = look.width("999.8 MiB spare", Role.SMALL)
+    assert columns.verdict[0] + look.px(22) + longest + 4 <= columns.cost[0]
+
+
 @pytest.mark.parametrize("width", [1024, 1280])
-def test_what_a_way_costs_is_told_whole(inside: Interior, qtbot: QtBot, width: int) -> None:
-    page = show(inside, PAIRS, qtbot)
+@pytest.mark.parametrize("scenario", [PAIRS, HUGE], ids=["pairs", "huge"])
+def test_what_a_way_costs_is_told_whole(
+    inside: Interior, qtbot: QtBot, scenario: Scenario, width: int
+) -> None:
+    page = show(inside, scenario, qtbot)
+    inside.actions.expand_tabs.setChecked(False)
     inside.window.resize(width, 800)
     look, rows = Look.of(page), page.list
     columns = rows.columns()
     assert columns.cost is not None
     room = columns.cost[1] - columns.cost[0]
     cut = [line for line in page.model.lines if len(cost_lines(look, line.cost, room)) > MOST_LINES]
-    assert len(cut) <= 3, "the tooltip has what a row has no room for"
+    assert cut == []
     heights = {rows.visualRect(page.model.index(row)).height() for row in range(3)}
     assert heights == {rows.height_of(page.model.index(row)) for row in range(3)}
     wide = columns.change[1] - columns.change[0]

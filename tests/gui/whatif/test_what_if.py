@@ -1,5 +1,6 @@
 """The What if tab through its widgets, its figures against direct calls of the estimator."""
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAccessible, QGuiApplication
+from PySide6.QtGui import QAccessible, QGuiApplication, QPainter, QPixmap
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -18,8 +19,10 @@ from memgui.estimator import estimate
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import DARK, LIGHT
+from memgui.gui.theme import Look, Role
 from memgui.gui.whatif import heat
 from memgui.gui.whatif.page import WhatIfPage
+from memgui.gui.whatif.tags import Tags
 from memgui.gui.whatif.values import axis_title
 from memgui.planning.ask import fits
 from memgui.planning.changes import apply
@@ -291,6 +294,33 @@ def test_tags_of_limits_close_together_keep_apart(page: WhatIfPage, real: House,
     tags = [rect for rect, _ in page.chart.written]
     assert len(tags) > 2
     assert not any(one.intersects(other) for one, other in itertools.combinations(tags, 2))
+
+
+def test_no_devices_name_stands_where_the_present_values_tag_is(
+    page: WhatIfPage, real: House, qtbot: QtBot
+) -> None:
+    """Over the axis the tag may stand anywhere; a limit just under the axis' end has its name below it."""
+    page.chart.grab()
+    sheet = page.chart.sheet()
+    assert sheet is not None
+    (line, *_) = sheet.lines
+    end = line.capacity_bytes * 201 // 200
+    cut = dataclasses.replace(sheet, axis=dataclasses.replace(sheet.axis, end=end), lines=(line,))
+    picture = QPixmap(page.chart.size())
+    painter = QPainter(picture)
+    tags = Tags(painter, Look.of(page), cut, Numbers.of(View()))
+    tags.devices([])
+    painter.end()
+    assert len(tags.taken) == 1
+    assert tags.taken[0].top() >= sheet.axis.top - 2
+
+
+def test_a_cells_figure_keeps_clear_of_its_frame(page: WhatIfPage) -> None:
+    """Four digits go into every cell as they are."""
+    look = Look.of(page.heat)
+    cell = page.heat.cell_rect(0, 0)
+    assert cell.width() >= page.heat.least_width()
+    assert look.width("9,999", Role.CAPTION, 600) <= cell.width() - 2 - heat.FRAME
 
 
 def test_the_heat_maps_side_names_its_field_whole(page: WhatIfPage) -> None:

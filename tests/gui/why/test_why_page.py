@@ -16,6 +16,7 @@ from memgui.gui.metrics import broken
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import LIGHT
 from memgui.gui.theme import Look
+from memgui.gui.verdict.sentence import assumptions_text
 from memgui.gui.why import WhyPage
 from memgui.gui.why.flow import flow_of
 from memgui.gui.why.qt_words import QtWords
@@ -221,6 +222,8 @@ def test_method_shows_what_it_leaves_out(make: Make) -> None:
     page.set_result(Result(scenario, answer, last_good=answer))
     shown = " ".join(texts(page))
     assert "The method leaves out" in shown
+    assert "Assumed" in shown
+    assert page._foot()[0] == assumptions_text(len(answer.assumptions)), "as many as the verdict says"
     selection.select(("activations",))
     assert {"R", "B", "N", "S", "D"} <= set(texts(page))
     page.grab()
