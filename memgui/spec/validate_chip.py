@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from memgui.spec.fields import BY_PATH
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, allowed
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, Value, allowed
 from memgui.spec.scenario import Scenario, get
 
 Capability = tuple[int, int]
@@ -30,6 +30,9 @@ _NEEDS: Final[Mapping[str, Mapping[object, Capability]]] = {
 }
 """The least compute capability that a choice runs on."""
 
+_NOT_IN_FP16: Final = ("gemma2", "gemma3", "gemma3_text", "glm4", "plamo2")
+"""Models that vLLM V1 does not run in fp16 ("Numerical instability"): where bf16 is none, in fp32."""
+
 
 def validate_chip(scenario: Scenario) -> Iterator[Issue]:
     """That a choice needs a newer chip; that another maker's chip is taken to do as NVIDIA's."""
@@ -49,14 +52,54 @@ def validate_chip(scenario: Scenario) -> Iterator[Issue]:
         value = get(scenario, path)
         needed = needs.get(value)
         if needed is not None and chip < needed and BY_PATH[path].applies(scenario):
-            yield _too_old(scenario, path, value, needed)
+            runs = [
+                one.value for one in BY_PATH[path].choices if _NEEDS[path].get(one.value, (0, 0)) < needed
+            ]
+            yield _too_old(scenario, path, value, needed, allowed(path, *(runs or (False,))))
+    if chip < AMPERE:
+        yield from _without_bf16(scenario)
 
 
-def _too_old(scenario: Scenario, path: str, value: object, needed: Capability) -> Issue:
-    field = BY_PATH[path]
-    choice = field.choice(value)
+def _without_bf16(scenario: Scenario) -> Iterator[Issue]:
+    """PyTorch emulates bf16; an older vLLM refuses it, a newer one takes fp16 where nobody named bf16.
+
+    "Bfloat16 is only supported on GPUs with compute capability of at least 8.0" (vLLM).
+    """
+    training, inference = scenario.training, scenario.inference
+    facts = ("device.name", "device.compute_capability")
+    args: dict[str, Value] = {
+        "device": scenario.device.name,
+        "capability": scenario.device.compute_capability,
+    }
+    if scenario.task == "training":
+        if training.implementation == "transformers" and training.precision.startswith("bf16"):
+            emulated = QT_TRANSLATE_NOOP(
+                "messages",
+                "{device} (compute capability {capability}) emulates bf16: it runs, but slower than in fp16.",
+            )
+            yield Issue("note", "bf16_emulated", ("training.precision", *facts), Message(emulated, args))
+        return
+    path = "inference.weight_format"
+    if inference.engine != "vllm" or inference.weight_format != "bf16":
+        return
+    if inference.vllm_version != "0.11":
+        half = Message(QT_TRANSLATE_NOOP("messages", "Allowed in as many bytes: fp16."))
+        yield _too_old(scenario, path, "bf16", AMPERE, half)
+        return
+    if scenario.model.model_type in _NOT_IN_FP16:
+        yield _too_old(scenario, path, "bf16", AMPERE, allowed(path, "fp32"))
+        return
+    falls_back = QT_TRANSLATE_NOOP(
+        "messages",
+        "vLLM computes in fp16 on {device} (compute capability {capability}), in as many bytes; asked for "
+        "bf16 by name it refuses.",
+    )
+    yield Issue("note", "bf16_as_fp16", (path, *facts), Message(falls_back, args))
+
+
+def _too_old(scenario: Scenario, path: str, value: object, needed: Capability, runs: Message) -> Issue:
+    choice = BY_PATH[path].choice(value)
     device = scenario.device
-    runs = [one.value for one in field.choices if _NEEDS[path].get(one.value, (0, 0)) < needed]
     return Issue(
         "error",
         "chip_too_old",
@@ -73,7 +116,7 @@ def _too_old(scenario: Scenario, path: str, value: object, needed: Capability) -
                 "capability": device.compute_capability,
             },
         ),
-        allowed(path, *(runs or (False,))),
+        runs,
     )
 
 

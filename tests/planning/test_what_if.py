@@ -17,6 +17,7 @@ from memgui.planning.changes import apply, differences
 from memgui.planning.devices import fewest_devices, of_a_sort, smallest_device
 from memgui.planning.grid import Edge, heat_map
 from memgui.planning.ladder import climbed, lengths
+from memgui.planning.serving import best_weight_format
 from memgui.planning.solve import solve
 from memgui.planning.sweep import Scale, as_csv, crossings, points, spread, sweepable, usual_range
 from memgui.spec import Device, Scenario, ScenarioError, get, replace
@@ -267,3 +268,21 @@ def test_differences_lead_from_one_to_the_other() -> None:
     ]
     assert apply(FIRST, changes) == other
     assert differences(FIRST, replace(FIRST, "inference.batch_size", 9)) == ()
+
+
+@pytest.mark.parametrize(("version", "enough"), [("0.6", "A100 PCIe 40GB"), ("0.11", "Tesla V100 SXM2 32GB")])
+def test_a_device_that_the_program_refuses_is_not_offered(version: str, enough: str) -> None:
+    """vLLM 0.6 refuses bf16 below compute capability 8.0; fp16 takes as much and runs there."""
+    serving = replace(replace(FIRST, "task", "inference"), "inference.engine", "vllm")
+    serving = replace(serving, "inference.vllm_version", version)
+    devices = [CATALOG.device(name).device() for name in ("Tesla V100 SXM2 32GB", "A100 PCIe 40GB")]
+    found = smallest_device(serving, devices)
+    assert found is not None
+    assert found.device.name == enough
+    there = replace(serving, "device", devices[0])
+    best = best_weight_format(there)
+    assert best is not None
+    assert best.change.new == ("fp16" if version == "0.6" else "bf16")
+    half = smallest_device(replace(serving, "inference.weight_format", "fp16"), devices)
+    assert half is not None
+    assert half.device == devices[0]

@@ -67,3 +67,47 @@ def test_what_does_not_apply_is_not_judged() -> None:
 def test_nothing_is_refused_that_a_device_of_the_catalog_runs() -> None:
     for entry in CATALOG.devices:
         assert not refusals(replace(FIRST, "device", entry.device())), entry
+
+
+IN_VLLM = replace(SERVING, "inference.engine", "vllm")
+
+
+@pytest.mark.parametrize("version", ["0.2", "0.3", "0.6"])
+def test_an_older_vllm_refuses_bf16_below_8_0(version: str) -> None:
+    opened = replace(IN_VLLM, "inference.vllm_version", version)
+    (found,) = refusals(on(opened, "7.5"))
+    assert found.paths[0] == "inference.weight_format"
+    assert found.message.args["needed"] == "8.0"
+    assert found.allowed is not None
+    assert "fp16" in found.allowed.text
+    assert not refusals(on(opened, "8.0"))
+    assert not refusals(on(replace(opened, "inference.weight_format", "fp16"), "7.5"))
+    assert not refusals(on(replace(opened, "inference.engine", "transformers"), "7.5"))
+
+
+def notes(scenario: Scenario) -> list[str]:
+    return [one.code for one in validate(scenario) if one.code.startswith("bf16")]
+
+
+def test_a_newer_vllm_goes_over_to_fp16() -> None:
+    assert notes(on(IN_VLLM, "7.5")) == ["bf16_as_fp16"]
+    assert not refusals(on(IN_VLLM, "7.5"))
+    assert not notes(on(IN_VLLM, "8.0"))
+    assert not notes(on(replace(IN_VLLM, "inference.weight_format", "fp16"), "7.5"))
+
+
+def test_a_model_that_vllm_does_not_run_in_fp16_needs_fp32() -> None:
+    gemma = replace(IN_VLLM, "model.model_type", "gemma2")
+    (found,) = refusals(on(gemma, "7.5"))
+    assert found.allowed is not None
+    assert found.allowed.text == "Allowed: fp32."
+    assert not refusals(on(replace(gemma, "inference.weight_format", "fp32"), "7.5"))
+    assert not notes(on(gemma, "8.0"))
+
+
+@pytest.mark.parametrize("precision", ["bf16", "bf16_mixed", "fp16_mixed", "fp32"])
+def test_training_in_bf16_is_emulated_below_8_0(precision: str) -> None:
+    opened = replace(FIRST, "training.precision", precision)
+    assert notes(on(opened, "7.0")) == ["bf16_emulated"] * precision.startswith("bf16")
+    assert not notes(on(opened, "8.0"))
+    assert not notes(on(opened, ""))
