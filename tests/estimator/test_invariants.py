@@ -118,7 +118,7 @@ def test_checkpointing_never_saves_more(
 def test_more_never_takes_less(
     model: ModelSpec, how: dict[str, Any], batch: int, length: int, checkpointed: bool
 ) -> None:
-    """Of tokens eight more: PyTorch copies a mask whose rows are no multiple of 8, so one more may take less."""
+    """Of tokens eight more: masks whose rows are no multiple of 8 are copied, so one more may take less."""
     work = {**how, "activation_checkpointing": "full" if checkpointed else "none"}
     work |= {"micro_batch_size": batch, "sequence_length": length}
     if ran(training(model, **work)) is None:
