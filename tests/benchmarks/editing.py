@@ -138,7 +138,7 @@ def editing(count: int = EDITS) -> dict[str, float | str]:
         slowest = max(by_tab, key=lambda key: _at(by_tab[key], 50))
         interior.tabs.show_tab("ways")
         busy: list[float] = []
-        for path, value in islice(turns, max(2, count // 100)):
+        for path, value in islice(turns, max(2, count // 125)):
             _settle(app, JOB_S)
             busy.append(_one(app, document, clock, path, value))
         busy.sort()

@@ -187,7 +187,7 @@ def starting(rounds: int = ROUNDS) -> dict[str, float]:
         for _ in range(rounds):
             bare.append(started(_BARE, folder))
             ours.append(started(_MEMGUI, folder))
-        block = min(float(_printed(_FURNISHED, folder)) for _ in range(min(rounds, 2)))  # noise only adds
+        block = float(_printed(_FURNISHED, folder))
     bare_seconds = statistics.median(seconds for seconds, _ in bare)
     our_seconds = statistics.median(seconds for seconds, _ in ours)
     bare_held = statistics.median(held for _, held in bare)
