@@ -72,7 +72,7 @@ class Allocator:
 
     def take(self, size: int) -> Block:
         """A block for a request of ``size`` bytes."""
-        size = -(-size // BLOCK) * BLOCK or BLOCK
+        size = rounded(size)
         small = size <= SMALL
         pool = self._small if small else self._large
         at = bisect_left(pool, (size,))
@@ -197,6 +197,11 @@ class Allocator:
         del pool[bisect_left(pool, (block.size, block.address))]
 
 
+def rounded(size: int) -> int:
+    """Bytes of the blocks that a request for ``size`` bytes takes: whole ones, and one for nothing."""
+    return -(-size // BLOCK) * BLOCK or BLOCK
+
+
 def large_segment(size: int) -> int:
     """Bytes of the segment taken for a large block."""
     return LARGE_SEGMENT if size < OWN_SEGMENT else -(-size // SEGMENT_STEP) * SEGMENT_STEP
@@ -218,9 +223,9 @@ def filled(runs: Iterable[tuple[Sequence[int], int]]) -> int:
     Small ones are cut to size.  Of a segment of large ones one piece is free, at its end: a run goes on
     as it did before once the pieces that any request fits into are the same again.
     """
-    rounded = [([-(-size // BLOCK) * BLOCK or BLOCK for size in sizes], times) for sizes, times in runs]
-    total = sum([sum(sizes) * times for sizes, times in rounded])
-    large = [([size for size in sizes if size > SMALL], times) for sizes, times in rounded]
+    whole = [([rounded(size) for size in sizes], times) for sizes, times in runs]
+    total = sum([sum(sizes) * times for sizes, times in whole])
+    large = [([size for size in sizes if size > SMALL], times) for sizes, times in whole]
     least = min([size for sizes, _ in large for size in sizes], default=0)
     free: list[int] = []
     for sizes, left in large:

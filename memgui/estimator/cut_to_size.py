@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from memgui.estimator.allocator import FIRST, Allocator, Block, large_segment
-from memgui.estimator.overhead import BLOCK, SMALL, UNSPLIT
+from memgui.estimator.allocator import FIRST, Allocator, Block, large_segment, rounded
+from memgui.estimator.overhead import SMALL, UNSPLIT
 
 LONGEST: Final = 16
 """After how many layers at most the free blocks are expected to be alike."""
@@ -57,7 +57,7 @@ class CutToSize(Allocator):
         return other
 
     def take(self, size: int) -> Block:
-        size = _rounded(size)
+        size = rounded(size)
         if size <= SMALL:
             self.allocated += size
             return Block(size, 0, small=True)
@@ -67,7 +67,7 @@ class CutToSize(Allocator):
     def take_all(self, sizes: tuple[int, ...]) -> None:
         parted = self._parted.get(sizes)
         if parted is None:
-            whole = [_rounded(size) for size in sizes]
+            whole = [rounded(size) for size in sizes]
             small = sum([size for size in whole if size <= SMALL])
             parted = self._parted[sizes] = small, [size for size in whole if size > SMALL]
         self.allocated += parted[0]
@@ -75,7 +75,7 @@ class CutToSize(Allocator):
             self._cut(size)
 
     def pack(self, size: int, parts: tuple[int, ...]) -> None:
-        size = _rounded(size)
+        size = rounded(size)
         if size <= SMALL:
             self.take_all(parts)
             return
@@ -185,10 +185,6 @@ class CutToSize(Allocator):
             insort(self._free, (size, self._segments))
         self.allocated += (self.allocated - first.allocated) * times
         return times
-
-
-def _rounded(size: int) -> int:
-    return -(-size // BLOCK) * BLOCK or BLOCK
 
 
 def _further(before: list[int], after: list[int]) -> list[int] | None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from memgui.estimator.block import Block
-from memgui.estimator.options import ADAPTERS, BASES
+from memgui.estimator.options import ADAPTERS, BASES, BITSANDBYTES
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation_gguf import Formats, Matrix, Place, mixed
 from memgui.estimator.state import State, state_of
@@ -46,13 +46,9 @@ def scheme_of(scenario: Scenario) -> WeightScheme | None:
     return msgspec.structs.replace(scheme, parts=parts, head=head, embedding=embedding)
 
 
-BITSANDBYTES = ("llm_int8", "nf4", "nf4_dq", "fp4", "fp4_dq")
-"""The formats of bitsandbytes."""
-
-
 def is_packed_on_loading(scheme: WeightScheme) -> bool:
     """Whether Transformers packs linear layers as it loads them, by bitsandbytes or HQQ."""
-    return scheme.linear in BITSANDBYTES or scheme.linear.startswith("hqq")
+    return scheme.name in BITSANDBYTES or scheme.linear.startswith("hqq")
 
 
 LINEAR_LAYERS = tuple(part for part in LAYERS if part != "experts")
@@ -65,7 +61,7 @@ def parts_packed_on_loading(scenario: Scenario, scheme: WeightScheme) -> tuple[s
     (Transformers 5.24: ``replace_with_bnb_linear``, ``prepare_for_hqq_linear``; for bitsandbytes its
     ``MODULES_TO_PATCH_FOR_QUANTIZATION`` makes linear layers of Llama 4's experts.)
     """
-    linear = scheme.linear in BITSANDBYTES and scenario.model.model_type in LINEAR_EXPERTS
+    linear = scheme.name in BITSANDBYTES and scenario.model.model_type in LINEAR_EXPERTS
     return (*LINEAR_LAYERS, *FURTHER_LINEAR_LAYERS, *(("experts",) if linear else ()))
 
 

@@ -18,7 +18,7 @@ from memgui.estimator.engines.ggml_recurrent import Recurrent
 from memgui.estimator.engines.graph import Buffer, Graph
 from memgui.estimator.engines.settings import physical_batch, step, streams, window_cells
 from memgui.estimator.engines.sheet import Factor
-from memgui.estimator.engines.told import all_cells, windows
+from memgui.estimator.engines.told import all_cells, routed, windows
 from memgui.spec.formats import CACHE_FORMATS
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.model import ModelSpec, pattern_at
@@ -83,13 +83,7 @@ def symbols(scenario: Scenario) -> Symbols:
         Factor(
             "f", m.intermediate_size, QT_TRANSLATE_NOOP("symbols", "FFN width"), "model.intermediate_size"
         ),
-        Factor("E", m.num_experts, QT_TRANSLATE_NOOP("symbols", "experts"), "model.num_experts"),
-        Factor(
-            "T",
-            m.num_experts_per_tok,
-            QT_TRANSLATE_NOOP("symbols", "experts per token"),
-            "model.num_experts_per_tok",
-        ),
+        *routed(m),
         Factor(
             "m",
             m.moe_intermediate_size,

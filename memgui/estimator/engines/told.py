@@ -173,6 +173,15 @@ def tokens(scenario: Scenario, name: str = "t") -> Factor:
     )
 
 
+def routed(model: ModelSpec) -> tuple[Factor, Factor]:
+    """How many experts there are, and how many of them see a token."""
+    label = QT_TRANSLATE_NOOP("symbols", "experts per token")
+    return (
+        Factor("E", model.num_experts, QT_TRANSLATE_NOOP("symbols", "experts"), "model.num_experts"),
+        Factor("T", model.num_experts_per_tok, label, "model.num_experts_per_tok"),
+    )
+
+
 def sequences(scenario: Scenario) -> Factor:
     """How many sequences there are."""
     label = QT_TRANSLATE_NOOP("symbols", "sequences")

@@ -13,6 +13,7 @@ from memgui.estimator.allocator import Allocator
 from memgui.estimator.engines.graph import Buffer, Dims, Graph
 from memgui.estimator.engines.settings import batched_tokens, chunked, running_sequences
 from memgui.estimator.engines.sheet import Factor, Term, explained
+from memgui.estimator.engines.told import routed
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.quantisation import Share
 from memgui.estimator.result import Node
@@ -79,13 +80,7 @@ def sizes(scenario: Scenario, share: Share) -> Sizes:
         Factor("k", max(1, m.num_key_value_heads // degree), shared, "model.num_key_value_heads"),
         Factor("d", m.head_dim, QT_TRANSLATE_NOOP("symbols", "head size"), "model.head_dim"),
         Factor("f", -(-m.intermediate_size // degree), inner, "model.intermediate_size"),
-        Factor("E", m.num_experts, QT_TRANSLATE_NOOP("symbols", "experts"), "model.num_experts"),
-        Factor(
-            "T",
-            m.num_experts_per_tok,
-            QT_TRANSLATE_NOOP("symbols", "experts per token"),
-            "model.num_experts_per_tok",
-        ),
+        *routed(m),
         Factor(
             "m",
             -(-m.moe_intermediate_size // (1 if share.expert > 1 else degree)),
