@@ -82,33 +82,42 @@ def backward(
         if tensor.origin != PARAMETER:
             gradient.refs = 1
             grads[tensor] = gradient
+    meeting: list[tuple[Tensor, Gradient]] = []
+    later: list[tuple[Gradient, Scratch | None]] = []
+    wide: list[tuple[Gradient, Scratch]] = []
+    dying: list[Tensor] = []
+    # a weight's gradient stays as it is: nobody adds to it, takes it or waits for another
+    simple = not (accumulate or waiting or role.starts or coming)
     for op in reversed(tape.ops):
         edges = op.back
         if not edges:
             continue
-        arrived: list[Gradient] = []
-        for tensor in op.outs:
-            if tensor in grads:
-                arrived.append(grads.pop(tensor))
-        if not arrived:
-            continue
-        if back.unaided < 0 and op.saves:
+        outs = op.outs
+        if len(outs) == 1:
+            if outs[0] not in grads:
+                continue
+            arrived = [grads.pop(outs[0])]
+        else:
+            arrived = [grads.pop(tensor) for tensor in outs if tensor in grads]
+            if not arrived:
+                continue
+        saves = op.saves
+        if saves and back.unaided < 0:
             back.unaided = len(things)
         if held is not None:
             held.compute_again(events, op)
         scratch = None
         if op.back_extra is not None:
-            scratch = Scratch(op.outs[0], *op.back_extra)
+            scratch = Scratch(outs[0], *op.back_extra)
             events.born(scratch)
-        meeting: list[tuple[Tensor, Gradient]] = []
-        later: list[tuple[Gradient, Scratch | None]] = []
-        wide: list[tuple[Gradient, Scratch]] = []
         for tensor, how in edges:
             if how == NEW:
                 size = tensor.coefficient
                 gradient = Gradient(tensor, size, tensor.monomial)
                 things.append(gradient)
                 sizes.append(size)
+                if simple and tensor.origin == PARAMETER:
+                    continue
             elif how == ALIAS:
                 gradient = arrived[0]
                 gradient.refs += 1
@@ -119,7 +128,7 @@ def backward(
                     scratch = None
                 else:
                     elements = tensor.coefficient // tensor.width
-                    raw = Scratch(tensor, elements * op.outs[0].width, tensor.monomial)
+                    raw = Scratch(tensor, elements * outs[0].width, tensor.monomial)
                     wide.append((gradient, raw))
                     events.born(raw)
             if tensor.origin == PARAMETER or tensor in grads:
@@ -127,28 +136,27 @@ def backward(
             else:
                 grads[tensor] = gradient
         if op.back_inner is not None:
-            inner = Inner(op.outs[0], *op.back_inner)
+            inner = Inner(outs[0], *op.back_inner)
             events.born(inner)
             events.dead(inner)
-        dying: list[Tensor] = []
         if held is not None:
-            dying = held.let_go(op)
+            dying += held.let_go(op)
         else:
-            for tensor in op.saves:
+            for tensor in saves:
                 root = tensor.base or tensor
-                count = left.get(root)
-                if count is not None:
-                    left[root] = count - 1
-                    if count == 1 and (root.origin in FREED or root in again) and root not in staying:
+                if root in left:
+                    left[root] = count = left[root] - 1
+                    if not count and (root.origin in FREED or root in again) and root not in staying:
                         dying.append(root)
         if wide:
             if repeated or op.region:  # what was computed again dies as it is read
                 for root in dying:
                     events.dead(root)
-                dying = []
+                dying.clear()
             for gradient, raw in wide:  # cast while all that the operator was given is there
                 events.born(gradient)
                 events.dead(raw)
+            wide.clear()
         if scratch is not None:
             events.dead(scratch)
         for gradient in arrived:
@@ -156,32 +164,38 @@ def backward(
             if not gradient.refs:
                 things.append(gradient)
                 sizes.append(-gradient.coefficient)
-        for root in dying:
-            things.append(root)
-            sizes.append(-root.coefficient)
-        for gradient, beside in later:
-            events.born(gradient)
-            if beside is not None:
-                events.dead(beside)
-        for tensor, gradient in meeting:
-            if tensor.origin != PARAMETER:
-                if tensor in waiting:  # the sum is the one that waits
-                    back.release(gradient)
+        if dying:
+            for root in dying:
+                things.append(root)
+                sizes.append(-root.coefficient)
+            dying.clear()
+        if later:
+            for gradient, beside in later:
+                events.born(gradient)
+                if beside is not None:
+                    events.dead(beside)
+            later.clear()
+        if meeting:
+            for tensor, gradient in meeting:
+                if tensor.origin != PARAMETER:
+                    if tensor in waiting:  # the sum is the one that waits
+                        back.release(gradient)
+                    else:
+                        back.release(grads[tensor])
+                        back.release(gradient)
+                        grads[tensor] = total = gradient_of(tensor)
+                        events.born(total)
+                elif tensor in coming:
+                    coming[tensor] -= 1
+                    if tensor in grads:
+                        back.release(gradient)
+                    else:
+                        grads[tensor] = gradient  # waits for those of earlier uses
+                    if not coming[tensor]:
+                        weights.deliver(tensor, grads.pop(tensor), op)
                 else:
-                    back.release(grads[tensor])
-                    back.release(gradient)
-                    grads[tensor] = total = gradient_of(tensor)
-                    events.born(total)
-            elif tensor in coming:
-                coming[tensor] -= 1
-                if tensor in grads:
-                    back.release(gradient)
-                else:
-                    grads[tensor] = gradient  # waits for those of earlier uses
-                if not coming[tensor]:
-                    weights.deliver(tensor, grads.pop(tensor), op)
-            else:
-                weights.deliver(tensor, gradient, op)
+                    weights.deliver(tensor, gradient, op)
+            meeting.clear()
         ends.append(len(things))
         operators.append(op)
     for tensor, gradient in role.starts.items():

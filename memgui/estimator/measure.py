@@ -112,34 +112,71 @@ class Contents:
         """The bytes of a stock by component, and what the allocator's blocks add to them."""
         found = self._known.get(stock)
         if found is None:
-            links: list[Stock] = []
-            link: Stock | None = stock
-            there = None
-            while link is not None:
-                there = self._known.get(link)
-                if there is not None or link.listed not in (0, self._number):
-                    break
-                link.listed = self._number
-                links.append(link)
-                link = link.before
-            components, excess = ({}, 0) if there is None else (dict(there[0]), there[1])
-            if there is None and link is not None:
-                excess = self._add(link.table or _listed(link), 1, components)
-            others: dict[Stock, int] = {}
-            for link in links:
-                for one, sort, times in link.entries:
-                    if isinstance(one, Stock):
-                        others[one] = others.get(one, 0) + times
-                    else:
-                        excess += self._add(_listed_of(one, sort), times, components)
-            for other, times in others.items():
-                if times:
-                    more, over = self.sums(other)
-                    excess += over * times
-                    for component, size in more.items():
-                        components[component] = components.get(component, 0) + size * times
-            found = self._known[stock] = components, excess
+            found = self._known[stock] = self._further(stock) if self._known else self._first(stock)
         return found
+
+    def _first(self, stock: Stock) -> tuple[dict[str, int], int]:
+        """The same where nothing is known: what comes and goes again is not looked at."""
+        components: dict[str, int] = {}
+        excess = 0
+        often: dict[tuple[Group, Sorter], int] = {}
+        inside = {stock: 1}
+        while inside:
+            link, many = inside.popitem()
+            if not many:
+                continue
+            if link.listed not in (0, self._number):
+                excess += self._add(link.table or _listed(link), many, components)
+                continue
+            link.listed = self._number
+            if link.before is not None:
+                inside[link.before] = inside.get(link.before, 0) + many
+            for one, sort, times in link.entries:
+                if isinstance(one, Stock):
+                    inside[one] = inside.get(one, 0) + times * many
+                else:
+                    often[one, sort] = often.get((one, sort), 0) + times * many
+        for (group, sort), times in often.items():
+            if times:
+                excess += self._add_group(group, sort, times, components)
+        return components, excess
+
+    def _further(self, stock: Stock) -> tuple[dict[str, int], int]:
+        """The same of one that goes on from others."""
+        links: list[Stock] = []
+        link: Stock | None = stock
+        there = None
+        while link is not None:
+            there = self._known.get(link)
+            if there is not None or link.listed not in (0, self._number):
+                break
+            link.listed = self._number
+            links.append(link)
+            link = link.before
+        components, excess = ({}, 0) if there is None else (dict(there[0]), there[1])
+        if there is None and link is not None:
+            excess = self._add(link.table or _listed(link), 1, components)
+        others: dict[Stock, int] = {}
+        for link in links:
+            for one, sort, times in link.entries:
+                if isinstance(one, Stock):
+                    others[one] = others.get(one, 0) + times
+                else:
+                    excess += self._add_group(one, sort, times, components)
+        for other, times in others.items():
+            if times:
+                more, over = self.sums(other)
+                excess += over * times
+                for component, size in more.items():
+                    components[component] = components.get(component, 0) + size * times
+        return components, excess
+
+    def _add_group(self, group: Group, sort: Sorter, times: int, components: dict[str, int]) -> int:
+        """Add a group to ``components``; returns what the allocator's blocks add to it."""
+        if group.tables is None:  # looked at for the first time: not worth a table
+            group.tables = {}
+            return self._add_each(group.things, sort, times, components)
+        return self._add(_listed_of(group, sort), times, components)
 
     def _add(self, table: Table, times: int, components: dict[str, int]) -> int:
         """Add what is listed to ``components``; returns what the allocator's blocks add to it."""
@@ -154,6 +191,22 @@ class Contents:
             components[component] = components.get(component, 0) + size * often
             excess += over * often
         return excess
+
+    def _add_each(
+        self, things: tuple[Thing, ...], sort: Sorter, times: int, components: dict[str, int]
+    ) -> int:
+        """The same of what is not listed yet."""
+        excess = 0
+        values, known = self.numbers.values, self._excess
+        for thing in things:
+            size = thing.coefficient * values[thing.monomial]
+            over = known.get(size)
+            if over is None:
+                over = known[size] = block_bytes(size) - size
+            excess += over
+            component = sort(thing)
+            components[component] = components.get(component, 0) + size * times
+        return excess * times
 
     def bag(self, stock: Stock) -> Bag:
         """Every thing in ``stock``."""

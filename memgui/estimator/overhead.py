@@ -19,6 +19,8 @@ LARGE_SEGMENT: Final = 20 * MIB
 OWN_SEGMENT: Final = 10 * MIB
 SEGMENT_STEP: Final = 2 * MIB
 UNSPLIT: Final = MIB
+MOST_EXCESS: Final = UNSPLIT + BLOCK
+"""More than :func:`block_bytes` ever adds to a tensor."""
 
 ALLOCATOR_SOURCE: Final = QT_TRANSLATE_NOOP(
     "sources", "PyTorch's CUDA caching allocator (c10/core/AllocatorConfig.h), and measured on an RTX A6000"

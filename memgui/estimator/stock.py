@@ -69,6 +69,15 @@ class Stock(msgspec.Struct, eq=False, gc=False):
             self.pairs = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
         return self.pairs
 
+    def size(self) -> int:
+        """How many things come or go, at most."""
+        before = 0 if self.before is None else self.before.size()
+        sizes = [
+            abs(times) * (one.size() if isinstance(one, Stock) else len(one.things))
+            for one, _, times in self.entries
+        ]
+        return before + sum(sizes)
+
     def links(self) -> list[Stock]:
         """This one and those before it, the last first."""
         found = [self]

@@ -18,7 +18,7 @@ from memgui.estimator.loading import base_of, loaded_excess
 from memgui.estimator.moments import FURTHER, STEADY, Amount, Overhead, amount_of
 from memgui.estimator.once import once
 from memgui.estimator.optimizers import OPTIMIZERS
-from memgui.estimator.overhead import block_bytes
+from memgui.estimator.overhead import MOST_EXCESS, block_bytes
 from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import base_scheme
@@ -40,12 +40,8 @@ _WITH_PEFT = ("transformers", "transformers_2022", "fused", "unsloth")
 """Implementations whose adapters are PEFT's, which takes names as the model has them."""
 
 
-LEVEL = 100
-"""Alike layers whose ends differ by less than this part of the peak are level: blocks may differ by more."""
-
-
-def _in_blocks(found: Found) -> int:
-    return found.base.bytes + found.base.excess + found.amount.bytes + found.amount.excess
+def _in_blocks(amount: Amount) -> int:
+    return amount.bytes + amount.excess
 
 
 class TrainingRun(Run):
@@ -334,14 +330,22 @@ class TrainingRun(Run):
             stage = "optimizer"
             return Found(f"step2.{stage}", stage, STEADY[stage], base, amount, bag, -1, self.stepper())
         start = self.base(states=True, gradients=accumulate)
-        found = self._found(walk, best.point, best.offset, forward=best.at < turn, base=start)
-        beyond = best.point.count - 1 - 2 * best.offset  # to the other end of alike layers
-        rise = self.numbers.bytes(best.point.inside.slope) * abs(beyond) if beyond else best.bytes
-        if abs(rise) * LEVEL >= best.bytes or self.scenario.training.expandable_segments:
+        point, offset, forward = best.point, best.offset, best.at < turn
+        whole = self.heights(walk).whole(point, offset)
+        if forward and self.accumulates:
+            whole.include(self.named(walk))
+        found = self._found(walk, point, offset, whole, forward=forward, base=start)
+        beyond = point.count - 1 - 2 * offset  # to the other end of alike layers
+        if not beyond or self.scenario.training.expandable_segments:
+            return found
+        slope = point.inside.slope
+        if abs(self.numbers.bytes(slope)) > slope.size() * MOST_EXCESS:
             return found
         # nearly as many bytes, of other things: blocks tell which is more
-        other = self._found(walk, best.point, best.offset + beyond, forward=best.at < turn, base=start)
-        return max(found, other, key=_in_blocks)
+        whole = whole.grown(point.inside.slope, beyond)
+        if _in_blocks(amount_of(whole, self.tensors)) <= _in_blocks(found.amount):
+            return found
+        return self._found(walk, point, offset + beyond, whole, forward=forward, base=start)
 
     def _saving(self, found: Found) -> Found:
         """``found``, or the moment at which the model is saved where more is there then."""
@@ -388,11 +392,9 @@ class TrainingRun(Run):
         """The operator at the optimizer's peak."""
         return self.account.stepper
 
-    def _found(self, walk: Walk, point: Point, offset: int, *, forward: bool, base: Amount) -> Found:
-        heights = self.heights(walk)
-        whole = heights.whole(point, offset)
-        if forward and self.accumulates:
-            whole.include(self.named(walk))
+    def _found(
+        self, walk: Walk, point: Point, offset: int, whole: Stock, *, forward: bool, base: Amount
+    ) -> Found:
         stage = f"{'forward' if forward else 'backward'}.{point.key}"
         layer = point.start + offset * point.step if point.start >= 0 else -1
         key = f"{'step2.micro2' if self.accumulates else 'step2'}.{stage}" + (
@@ -406,7 +408,7 @@ class TrainingRun(Run):
             amount_of(whole, self.tensors),
             partial(self.tensors.bag, whole),
             layer,
-            operator_at(self.numbers, heights.place(point)),
+            operator_at(self.numbers, self.heights(walk).place(point)),
         )
 
     def moments(self, overhead: Overhead) -> Iterator[Moment]:
