@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from math import prod
 from typing import Final, TypeVar, overload
@@ -70,14 +70,20 @@ class States:
         trained = Listed(partial(trained_weights, program, keeping.master, layout))
         here = self._offload(trained, keeping)
         apart = keeping.offloaded or layout.shares_states
-        alike = _alike(here) if apart else _of_kinds(program, keeping.master)
-        kept = {_kind(weight): self._keep(weight, count, keeping) for weight, count in alike}
-        self.listed = partial(_listed, here, kept)
-        tables = OPTIMIZERS[keeping.settings.name].tables
+        rule = OPTIMIZERS[keeping.settings.name]
+        kept_of: Callable[[Weight], tuple[Kept, ...]]
+        if rule.uniform and not apart:
+            kept_of = self._uniform(program, keeping)
+        else:
+            alike = _alike(here) if apart else _of_kinds(program, keeping.master)
+            kept = {_kind(weight): self._keep(weight, count, keeping) for weight, count in alike}
+            kept_of = lambda weight: kept[_kind(weight)]  # noqa: E731
+        self.listed = partial(_listed, here, kept_of)
+        tables = rule.tables
         if tables and here:
             self.sizes[tables] = self.sizes.get(tables, 0) + 1
             table = state_of("tables", here[0][0].of, tables, ())
-            self.listed = lambda: (*_listed(here, kept), (table, 1))
+            self.listed = lambda: (*_listed(here, kept_of), (table, 1))
         if keeping.consumes:
             steps = {weight.of: _step(((weight, 1),), keeping) for weight, _ in trained}
             operator = next((step.operator for step in steps.values()), "")
@@ -111,6 +117,29 @@ class States:
             size = one.width * elements if one.shape is None else one.bytes(weight)
             sizes[size] = sizes.get(size, 0) + count
         return kept
+
+    def _uniform(self, program: Program, keeping: Keeping) -> Callable[[Weight], tuple[Kept, ...]]:
+        """As :meth:`_keep`, for all weights; it says what lies beside one.
+
+        The rule keeps of all weights of a format the same, whatever their shapes.
+        """
+        settings = keeping.settings
+        rule = OPTIMIZERS[settings.name]
+        copied = (Kept("master copy", keeping.master),) if keeping.master and not keeping.layout.fsdp else ()
+        known: dict[int, tuple[Kept, ...]] = {}
+        sizes = self.sizes
+        for parameter, count in counted(program).alike:
+            if parameter.grad:
+                width = keeping.master or parameter.width
+                kept = known.get(width)
+                if kept is None:
+                    weight = Weight(parameter, shape_of(parameter), width, width)
+                    kept = known[width] = (*copied, *rule.states(weight, settings))
+                elements = parameter.elements
+                for one in kept:
+                    size = one.width * (elements if one.shape is None else prod(one.shape))
+                    sizes[size] = sizes.get(size, 0) + count
+        return lambda weight: known[weight.width]
 
     def _offload(self, trained: Trained, keeping: Keeping) -> Trained:
         """The weights whose states stay on the device: the last ones, the share of the first has left."""
@@ -158,10 +187,8 @@ def _alike(trained: Iterable[tuple[Weight, int]]) -> Iterable[tuple[Weight, int]
     return found.values()
 
 
-def _listed(
-    trained: Trained, kept: Mapping[tuple[object, ...], tuple[Kept, ...]]
-) -> Iterator[tuple[State, int]]:
-    return ((_state(weight, one), count) for weight, count in trained for one in kept[_kind(weight)])
+def _listed(trained: Trained, kept_of: Callable[[Weight], tuple[Kept, ...]]) -> Iterator[tuple[State, int]]:
+    return ((_state(weight, one), count) for weight, count in trained for one in kept_of(weight))
 
 
 def _step(trained: Trained, keeping: Keeping) -> Step:

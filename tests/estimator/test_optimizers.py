@@ -9,6 +9,8 @@ from memgui.estimator import estimate, ledger
 from memgui.estimator.account import Account
 from memgui.estimator.estimate import run_of
 from memgui.estimator.optimizers import OPTIMIZERS, Settings, Weight
+from memgui.estimator.shards import shape_of
+from memgui.estimator.tape import Parameter
 from memgui.spec.fields import BY_PATH, optimizers
 from memgui.spec.model import ModelSpec
 from memgui.spec.validate import validate
@@ -323,3 +325,16 @@ def test_states_that_come_in_the_backward_pass_are_made_by_an_operator(optimizer
         LLAMA_3_1B, optimizer=optimizer, optimizer_in_backward=True, micro_batch_size=1, sequence_length=8
     )
     assert ledger(scenario).steps[0].operators["backward"] == "aten.zeros_like"
+
+
+@pytest.mark.parametrize("name", [name for name, rule in OPTIMIZERS.items() if rule.uniform])
+@pytest.mark.parametrize("implementation", ["fused", "foreach"])
+def test_uniform_states_are_the_same_of_all_weights(name: str, implementation: str) -> None:
+    account = kept(SMALL, name, optimizer_implementation=implementation)
+    weights = [one for one, _ in account.weights if isinstance(one, Parameter)]
+    settings = Settings(name, implementation)
+    states = {OPTIMIZERS[name].states(Weight(one, shape_of(one), 2, 2), settings) for one in weights}
+    assert len({one.part for one in weights}) > 3
+    assert len(states) == 1
+    sizes = sum(thing.coefficient * count for thing, count in account.states)
+    assert sizes == account.state_bytes

@@ -80,6 +80,7 @@ ADAMW = Optimizer(
     QT_TRANSLATE_NOOP("sources", "torch.optim.AdamW, PyTorch 2.13: measured on real models"),
     plain=True,
     kernels=True,
+    uniform=True,
 )
 
 ELEMENTWISE: dict[str, Optimizer] = {
@@ -88,12 +89,14 @@ ELEMENTWISE: dict[str, Optimizer] = {
         plain(),
         nothing,
         QT_TRANSLATE_NOOP("sources", "torch.optim.SGD, PyTorch 2.13: measured on real models"),
+        uniform=True,
     ),
     "sgd_momentum": Optimizer(
         plain("momentum_buffer"),
         nothing,
         QT_TRANSLATE_NOOP("sources", "torch.optim.SGD, PyTorch 2.13: measured"),
         plain=True,
+        uniform=True,
     ),
     "paged_adamw": Optimizer(
         plain("state1", "state2", width=FP32),
@@ -107,12 +110,14 @@ ELEMENTWISE: dict[str, Optimizer] = {
         nothing,
         QT_TRANSLATE_NOOP("sources", "bitsandbytes 0.50, Lion32bit (Trainer's lion_32bit): measured"),
         plain=True,
+        uniform=True,
     ),
     "ademamix": Optimizer(
         plain("state1, fast", "state1, slow", "state2", width=FP32),
         nothing,
         QT_TRANSLATE_NOOP("sources", "bitsandbytes 0.50, AdEMAMix32bit: measured"),
         plain=True,
+        uniform=True,
     ),
     "lamb": Optimizer(
         _lamb,
@@ -137,6 +142,7 @@ ELEMENTWISE: dict[str, Optimizer] = {
         _badam_step,
         QT_TRANSLATE_NOOP("sources", "BAdam 1.3 over torch.optim.AdamW, PyTorch 2.13: measured"),
         plain=True,
+        uniform=True,
         kernels=True,
         elementwise=False,
         by_layer=True,
@@ -158,12 +164,14 @@ ELEMENTWISE: dict[str, Optimizer] = {
         lists(1, "aten._foreach_div"),
         QT_TRANSLATE_NOOP("sources", "schedulefree 1.4, AdamWScheduleFree: measured"),
         plain=True,
+        uniform=True,
     ),
     "prodigy": Optimizer(
         plain("s", "p0", "exp_avg", "exp_avg_sq"),
         one_by_one(working(root=0), "aten.sqrt", working(root_before=0)),
         QT_TRANSLATE_NOOP("sources", "prodigyopt 1.1, Prodigy without slices: measured"),
         plain=True,
+        uniform=True,
     ),
 }
 """By their names in ``training.optimizer``."""

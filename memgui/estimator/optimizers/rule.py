@@ -109,6 +109,7 @@ class Optimizer(msgspec.Struct, frozen=True):
     ``paged``: states of larger weights lie in managed memory, which leaves the device under
     pressure and which PyTorch's allocator does not count.  ``consumes``: it updates each weight
     as soon as its gradient is there.  ``elementwise``: a shard of a weight is updated like a weight.
+    ``uniform``: all weights of a format have the same states, whatever their shapes.
     ``by_layer``: it trains one layer for some steps, then another, all else frozen, and keeps fp32 copies.
     ``note`` is said as an assumption; ``wide_elsewhere``: other implementations keep the states in fp32.
     """
@@ -122,6 +123,7 @@ class Optimizer(msgspec.Struct, frozen=True):
     paged: bool = False
     consumes: bool = False
     elementwise: bool = True
+    uniform: bool = False
     by_layer: bool = False
     note: str = ""
     wide_elsewhere: bool = False
