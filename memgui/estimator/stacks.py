@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from memgui.estimator.block import Block, Sparing
-from memgui.estimator.events import NONE, gradient_of, group
+from memgui.estimator.events import NONE, Group, gradient_of, group
 from memgui.estimator.fetched import staying_here
 from memgui.estimator.lifetimes import ALONE
 from memgui.estimator.roles import Roles
@@ -58,6 +58,14 @@ class Kind:
     def differentiable(self) -> bool:
         """Whether anything in such a layer, or before it, is trained."""
         return self.out.grad
+
+    def used(self, chosen: Collection[Tensor]) -> list[Tensor]:
+        """What of ``chosen``, which others made, such a layer is handed or saves."""
+        if self.recomputed:
+            read = {one.root for block in self.blocks for op in block.tape.written for one in op.ins}
+        else:
+            read = {one for block in self.blocks for one in block.ambient}
+        return [one for one in chosen if one in read]
 
     @property
     def parameters(self) -> Iterator[Parameter]:
@@ -137,6 +145,10 @@ class Stack:
         early = {one for block in makers for one in block.last_used.tensors}
         self.shared_last = group([one for one in self.shared_kept.tensors if one not in early])
         """of that, what does not go as the layer runs back that made it"""
+        self.going_early: list[tuple[int, Group]] = []
+        """of what is chosen, what goes before the first layer runs back: once the one of this number has"""
+        if checkpointing and len(chosen) > 1 and len(self.kinds) > 1:
+            self._let_go_early(chosen)
         self.made_again = {
             kind: group([one for one in kind.shared.tensors if one in kept and one not in leaves])
             for kind in giving
@@ -177,3 +189,22 @@ class Stack:
         """What of ``chosen`` no layer that is checkpointed is handed."""
         tapes = [block.tape for kind in self.kinds if kind.recomputed for block in kind.blocks]
         return {*chosen}.difference(tensor.root for tape in tapes for op in tape.written for tensor in op.ins)
+
+    def _let_go_early(self, chosen: Collection[Tensor]) -> None:
+        """Find what goes before all layers have run back, as the first of them do not use it."""
+        left = [one for one in self.shared_last.tensors if one in chosen]
+        seen: set[Kind] = set()
+        index = 0
+        for kind, count in self.runs:
+            if not left:
+                break
+            if kind not in seen:
+                seen.add(kind)
+                used = kind.used(left)
+                if used and index:
+                    self.going_early.insert(0, (index, group(used)))
+                left = [one for one in left if one not in used]
+            index += count
+        early = {one for _, going in self.going_early for one in going.tensors}
+        if early:
+            self.shared_last = group([one for one in self.shared_last.tensors if one not in early])

@@ -201,7 +201,14 @@ class Walk(Inside):
                 last += count
             again = dict(stack.made_again)
             row = Row(stack.layer_key, live, [], -1)
+            early = [*stack.going_early]
             for (kind, roles, count), end in self.returning(stack):
+                while early and last < early[0][0]:
+                    if row.layers:
+                        yield row
+                    live = row.after()
+                    live.add(early.pop(0)[1], stack.frame.sort_input, -1)
+                    row = Row(stack.layer_key, live, [], -1)
                 if kind in again:
                     if row.layers:
                         yield row

@@ -109,6 +109,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     score_scaling: str = "after"
     score_masking: str = "added"
     query_scaling: bool = False
+    value_scaling: bool = False
     query_temperature: bool = False
     heads_in_order: bool = False
 

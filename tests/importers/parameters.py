@@ -169,9 +169,11 @@ def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int, borrowed: bo
     if m.position_embedding == "disentangled" and m.fused_qkv:  # DeBERTa's first: biases, and distances' own
         parts["attention"] += 6 * h * q + 4 * q
         return
-    keys = k * (1 if m.keys_are_values else 2)
-    parts["attention"] += h * (q * (2 if m.attention_output_gate else 1) + keys) + q * h
-    parts["attention"] += (q + k + k * m.key_bias) * m.attention_bias + h * m.attention_output_bias
+    size = m.v_head_dim or m.head_dim
+    v = shared * size
+    keys = k + v * (not m.keys_are_values)
+    parts["attention"] += h * (q * (2 if m.attention_output_gate else 1) + keys) + heads * size * h
+    parts["attention"] += (q + v + k * m.key_bias) * m.attention_bias + h * m.attention_output_bias
     parts["attention"] += heads * m.attention_sinks
     parts["attention"] += h * {"none": 0, "elementwise": q, "per_head": heads}[m.attention_gate]
     parts["norm"] += q * m.inner_norms

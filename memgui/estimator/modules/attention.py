@@ -20,6 +20,7 @@ INT64 = 8
 FP32 = 4
 HEADS: Dims = ("a", "d")
 SHARED: Dims = ("k", "d")
+OWN_VALUES: Dims = ("k", "dv")
 
 
 def attention(
@@ -93,9 +94,8 @@ def attention(
     if m.inner_norms:
         y = norm(t, c, y, "attn_sub_norm", axes=2)
     seen = y
-    y = projection(
-        t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=m.attention_output_bias, cut="row"
-    )
+    wide: Dims = ("a", "dv") if m.v_head_dim else HEADS
+    y = projection(t, c, y, "attention.o", "output", ("h",), wide, bias=m.attention_output_bias, cut="row")
     t.use(q, k, v, x, *tables, *c.named)
     c.named.clear()
     c.give(seen)
@@ -136,7 +136,10 @@ def _key_and_value(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor]:
     if m.mup_scaling:
         k = op.scale(t, k)
     if v is None:
-        v = projection(t, c, x, "attention.v", "v", SHARED, ("h",), bias=m.attention_bias)
+        values = OWN_VALUES if m.v_head_dim else SHARED
+        v = projection(t, c, x, "attention.v", "v", values, ("h",), bias=m.attention_bias)
+    if m.value_scaling:
+        v = op.scale(t, v)
     if m.value_norm:
         v = norm(t, c, v, "v_norm", part="qk_norm", kind=WITHOUT_WEIGHT[m.norm])
     return k, v

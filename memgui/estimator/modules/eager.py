@@ -41,6 +41,8 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     elif m.explicit_mask and c.alibi is not None:  # Falcon names the format of attention's input
         given = FP32 if t.autocast else c.options.width
         probabilities = op.softmax(t, op.cast(t, weights, given), given)
+    elif m.score_masking == "lowered":  # names the format, which autocast leaves alone then
+        probabilities = op.softmax(t, weights, weights.width)
     else:
         probabilities = op.softmax(t, weights, FP32 if m.softmax_in_fp32 else 0)
     if m.softmax_in_fp32:
@@ -165,12 +167,28 @@ def _floored(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor
     return out
 
 
+def _lowered(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
+    """MiMo-V2: the mask is added, and the largest of each row taken off, in layers with sinks after these."""
+    scores = _added(t, c, scores, mask)
+    return scores if c.model.attention_sinks else _less_the_largest(t, scores)
+
+
+def _less_the_largest(t: Tape, scores: Tensor) -> Tensor:
+    """``scores - scores.max(-1, keepdim=True).values``: saves where each row's largest is."""
+    highest = t.tensor("highest score", (*scores.dims[:-1], 1), scores.width, scores.grad)
+    at = t.tensor("where", highest.dims, INT64)
+    saves = (at,) if scores.grad else ()
+    t.run("max", (scores,), (highest, at), saves, ((scores, NEW),) if scores.grad else ())
+    return op.sub(t, scores, highest, "scores")
+
+
 MASKINGS: dict[str, Callable[[Tape, Context, Tensor, Tensor | None], Tensor]] = {
     "added": _added,
     "filled": _filled,
     "buffered": _chosen,
     "floored": _floored,
     "scaled": _scaled,
+    "lowered": _lowered,
 }
 """How scores are masked, by ``score_masking``."""
 
@@ -199,11 +217,7 @@ def _with_sinks(t: Tape, c: Context, scores: Tensor) -> Tensor:
     joined = t.tensor("scores", dims, promoted(scores.width, sinks.width), scores.grad or sinks.grad)
     back = tuple((x, NEW) for x in (scores, sinks) if x.grad)
     t.record("cat", (scores, sinks), joined, (), back)
-    highest = t.tensor("highest score", (*scores.dims[:-1], 1), joined.width, joined.grad)
-    at = t.tensor("where", highest.dims, INT64)
-    saves = (at,) if joined.grad else ()
-    t.run("max", (joined,), (highest, at), saves, ((joined, NEW),) if joined.grad else ())
-    lowered = op.sub(t, joined, highest, "scores")
+    lowered = _less_the_largest(t, joined)
     probabilities = op.softmax(t, lowered, lowered.width)
     t.use(joined, lowered)
     return op.piece(t, probabilities, "probabilities", scores.dims)

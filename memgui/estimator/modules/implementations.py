@@ -88,9 +88,13 @@ _PLAIN_DECODER: Mapping[str, Container[object]] = {
     "position_embedding": ("rope",),
     "num_experts": (0,),
     "kv_lora_rank": (None,),
+    "layer_variants": (),
     "mamba_d_ssm": (0,),
     "attn_logit_softcapping": (None,),
 }
+
+_ALSO_FUSED = ("attn_logit_softcapping", "layer_variants")
+"""What Liger's kernels leave to Transformers' code."""
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
     "transformers": Implementation(
@@ -136,7 +140,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "compile": (False,),
         },
         {
-            **{name: known for name, known in _PLAIN_DECODER.items() if name != "attn_logit_softcapping"},
+            **{name: known for name, known in _PLAIN_DECODER.items() if name not in _ALSO_FUSED},
             "norm_placement": ("pre", "sandwich"),
             "qk_norm": ("none", "head"),
             "norm": ("rms_norm", "gemma_rms_norm"),

@@ -105,7 +105,8 @@ def grouped(t: Tape, c: Context, x: Tensor, given: Routed | None = None) -> Tens
     down = _product(t, c, product, *down_names, wide, ("m",), offsets, ordered, rows, biases)
     weighted = op.mul(t, down, weights, "weighted", down.dims)
     back = t.tensor("order back", rows, INT64)
-    t.run("empty_like", (order,), (back,), (), ())
+    counting = (back.coefficient, back.monomial)
+    t.run("empty_like", (order,), (back,), (), (), counting)
     weighted = op.index(t, weighted, back, "weighted", down.dims)
     # autocast sums in fp32
     y = t.tensor("routed", (*c.rows, *wide), FP32 if t.autocast else weighted.width, weighted.grad)

@@ -18,11 +18,13 @@ from memgui.importers.families.parts import (
     feed_forwards,
     mixers,
     rhythm,
+    rotary,
     shared_experts,
     stated_layers,
 )
 from memgui.importers.families.registry import Fields, family
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.variants import written
 from memgui.spec.weights import Weights
 
 UNEQUAL = QT_TRANSLATE_NOOP(
@@ -235,27 +237,19 @@ def step3p7(c: Config) -> Fields:
 
 @family("mimo_v2_flash", "mimo_v2")
 def mimo_v2(c: Config) -> Fields:
-    """Windows in five of six layers, with more heads for keys and sinks; values narrower than queries.
-
-    One head size stands for both: their mean, with which weights and cache are what they really are.
-    """
+    """Windows in five of six layers, with more heads for keys and sinks; values narrower than queries."""
     fields = llama(c.with_default("head_dim", 192))
-    layers, hidden, heads = fields["num_hidden_layers"], fields["hidden_size"], fields["num_attention_heads"]
-    both = fields["head_dim"] + c.count("v_head_dim", default=fields["head_dim"])
+    layers, shared = fields["num_hidden_layers"], fields["num_key_value_heads"]
     named = stated_layers(c, "layer_types", layers)
     windows = tuple(int(kind == "sliding_attention") for kind in named)
     windows = windows or c.counts("hybrid_layer_pattern")[:layers] or (0,) * layers
     kinds = stated_layers(c, "mlp_layer_types", layers, kinds={"dense": "dense", "sparse": "sparse"})
     sparse = tuple(int(kind == "sparse") for kind in kinds)
     sparse = sparse or c.counts("moe_layer_freq")[:layers] or (1,) * layers
-    more = max(c.count("swa_num_key_value_heads", default=8) - fields["num_key_value_heads"], 0)
-    sinks = c.flag("add_swa_attention_sink_bias", default=True)
-    found = (
-        [Weights("attention.more_keys", sum(windows), (more * both, hidden))] if more and any(windows) else []
-    )
-    if sinks and any(windows):
-        found.append(Weights("attention.sinks", sum(windows), (heads,)))
-    _unequal(c, QT_TRANSLATE_NOOP("messages", "layers with a window have more heads for keys"))
+    own = {
+        "num_key_value_heads": c.count("swa_num_key_value_heads", default=2 * shared),
+        "attention_sinks": c.flag("add_swa_attention_sink_bias", default=True),
+    }
     return {
         **fields,
         **experts(c),
@@ -264,8 +258,16 @@ def mimo_v2(c: Config) -> Fields:
         **feed_forwards([bool(one) for one in sparse]),
         **mixers(["sliding_attention" if one else "full_attention" for one in windows]),
         "sliding_window": c.count("sliding_window", default=128),
-        "head_dim": both // 2,
-        **_beside(*found),
+        "v_head_dim": c.count("v_head_dim", default=fields["head_dim"]),
+        "layer_variants": (written("sliding_attention", **own),) if any(windows) else (),
+        "attention_output_bias": False,
+        "value_scaling": c.number_or_none("attention_value_scale") is not None,
+        **rotary(c, fields["head_dim"], 0.334),
+        "rotary_style": "part",
+        "rotary_per_layer_type": True,
+        "sdpa": False,
+        "score_masking": "lowered",
+        "softmax_in_fp32": False,
     }
 
 

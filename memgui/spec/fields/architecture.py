@@ -16,6 +16,7 @@ from memgui.spec.fields.parts import (
     mamba2,
     rotates_apart,
     two_stacks,
+    values_apart,
 )
 from memgui.spec.fields.rows import choice, count, flag, size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
@@ -111,7 +112,7 @@ LATENT: tuple[Field, ...] = (
         "v_head_dim",
         QT_TRANSLATE_NOOP("fields", "Value head size"),
         QT_TRANSLATE_NOOP("fields", "Width of one value head."),
-        applies=latent,
+        applies=values_apart,
     ),
     size(
         "index_n_heads",

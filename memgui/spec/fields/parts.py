@@ -15,6 +15,11 @@ def latent(scenario: Scenario) -> bool:
     return scenario.model.kv_lora_rank is not None
 
 
+def values_apart(scenario: Scenario) -> bool:
+    """Whether heads for values have a size of their own."""
+    return scenario.model.kv_lora_rank is not None or scenario.model.v_head_dim > 0
+
+
 def rotates_apart(scenario: Scenario) -> bool:
     """Whether heads have a part of their own that is rotated, as those of latent attention do."""
     return scenario.model.kv_lora_rank is not None or scenario.model.qk_rope_head_dim > 0

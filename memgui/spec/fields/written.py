@@ -159,6 +159,7 @@ ATTENTION: tuple[Field, ...] = (
         Choice("added", QT_TRANSLATE_NOOP("fields", "a mask is added")),
         Choice("filled", QT_TRANSLATE_NOOP("fields", "filled where masked (MPT)")),
         Choice("floored", QT_TRANSLATE_NOOP("fields", "added, held above the least number (XGLM)")),
+        Choice("lowered", QT_TRANSLATE_NOOP("fields", "added, less the largest (MiMo-V2)")),
         Choice("scaled", QT_TRANSLATE_NOOP("fields", "multiplied by a buffer (OpenAI GPT)")),
         Choice("buffered", QT_TRANSLATE_NOOP("fields", "chosen by a buffer, then added (GPT-Neo)")),
     ),
@@ -173,6 +174,11 @@ ATTENTION: tuple[Field, ...] = (
         "query_scaling",
         QT_TRANSLATE_NOOP("fields", "Scaled queries"),
         QT_TRANSLATE_NOOP("fields", "Queries are scaled before attention instead of the scores within it."),
+    ),
+    flag(
+        "value_scaling",
+        QT_TRANSLATE_NOOP("fields", "Scaled values"),
+        QT_TRANSLATE_NOOP("fields", "Values are multiplied by a number before attention (MiMo-V2)."),
     ),
 )
 
