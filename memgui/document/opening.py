@@ -201,7 +201,7 @@ class Opening(Telling):
         elif report:
             text = QT_TRANSLATE_NOOP(
                 "messages",
-                "{name} is open: {understood} keys understood, {assumed} assumed, {ignored} ignored.",
+                "{name} is open. Keys understood: {understood}, assumed: {assumed}, ignored: {ignored}.",
             )
             counts = {
                 "understood": len(report.understood),

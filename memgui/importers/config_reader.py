@@ -118,6 +118,10 @@ class Config:
             )
         return False
 
+    def has_default(self, key: str) -> bool:
+        """Whether the class has a value for ``key`` where the file states none."""
+        return self._default(key, ()) is not None
+
     def states_text(self, key: str) -> bool:
         """Whether the file gives a text under ``key``, where other files give a number."""
         return isinstance(self.stated.value.get(key), str)
@@ -127,7 +131,7 @@ class Config:
         name = self._stated_name(key, synonyms)
         if name is None:
             value = self._assumed(key, synonyms, default)
-            return value if isinstance(value, int) else self._missing(key)
+            return value if isinstance(value, int) else self.missing(key)
         return self.stated.integer(name, *self._range(key))
 
     def width(self, key: str) -> int | None:
@@ -175,7 +179,7 @@ class Config:
         name = self._stated_name(key, synonyms)
         if name is None:
             value = self._assumed(key, synonyms, default)
-            return value if isinstance(value, bool) else self._missing(key)
+            return value if isinstance(value, bool) else self.missing(key)
         return bool(self.stated.boolean_or_none(name, null=self._may_be_null(key, synonyms)))
 
     def ratio(self, key: str, *synonyms: str, default: float = 0.0) -> float:
@@ -198,7 +202,7 @@ class Config:
         name = self._stated_name(key, synonyms)
         if name is None:
             value = self._assumed(key, synonyms, default)
-            return value if isinstance(value, str) else self._missing(key)
+            return value if isinstance(value, str) else self.missing(key)
         return self.stated.string(name)
 
     def texts(self, key: str, *synonyms: str) -> tuple[str, ...]:
@@ -313,6 +317,7 @@ class Config:
         low, high = (row.minimum, row.maximum) if row is not None else (0, _LARGEST)
         return int(low or 0), int(high or _LARGEST)
 
-    def _missing(self, key: str) -> NoReturn:
+    def missing(self, key: str) -> NoReturn:
+        """Raise a fault about ``key``, which is needed and not stated."""
         self.stated.integer(key)  # its own sentence for a key that is needed and not there
         raise AssertionError(key)

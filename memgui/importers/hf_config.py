@@ -105,6 +105,8 @@ def _imported(file: JsonObject, name: str) -> Imported:
     if body is file or not config.known:
         _require_size(config)
     fields = describe(config) if describe is not None else read_as_nearest(config)
+    if body is file:
+        _require_stated(config)
     fields = _under_its_head(config, fields)
     _tell_further_layers(config)
     beside = (*fields.get("other_weights", ()), *read_towers(file, fields, report))
@@ -197,6 +199,20 @@ def _require_size(config: Config) -> None:
                 "it describes no model.",
             ),
         )
+
+
+NEEDED: Final = ("hidden_size", "num_hidden_layers", "vocab_size")
+"""What every model's own file states, whatever its class would take: 200 real ones were looked through."""
+
+
+def _require_stated(config: Config) -> None:
+    """A file without these is damaged; its class's default would make another model of it.
+
+    A model within another's file is stated by what differs from its class's defaults.
+    """
+    for key in NEEDED:
+        if config.has_default(key) and not config.states(key):
+            config.missing(key)
 
 
 def _model(fields: Fields, file: JsonObject) -> ModelSpec:

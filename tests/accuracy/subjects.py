@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from memgui.catalog import Catalog, UnknownName
+from memgui.importers.class_defaults import class_defaults
 from memgui.importers.families import FAMILIES
 from memgui.importers.hf_config import model_from_config
 from memgui.spec import ModelSpec
@@ -121,7 +122,10 @@ class Subjects:
         ]
         architecture = _architecture(name)
         if not alike and architecture in FAMILIES:  # as its class builds it where nothing else is said
-            size = {"hidden_size": 4096, "num_hidden_layers": 1}  # both are replaced by the row's own
+            known = class_defaults(architecture)
+            words = known.defaults["vocab_size"] if known is not None else 0
+            # All three are replaced by the row's own, where it has them.
+            size = {"hidden_size": 4096, "num_hidden_layers": 1, "vocab_size": words}
             return model_from_config({"model_type": architecture, **size}, "causal", False, name)
         if not alike:
             raise Inexpressible("the model's structure is not known")

@@ -145,6 +145,7 @@ def test_class_defaults_differ_by_model_type() -> None:
 def test_old_names_mean_the_same() -> None:
     old = {
         "model_type": "gpt2",
+        "vocab_size": 50257,
         "n_embd": 768,
         "n_layer": 12,
         "n_head": 12,
@@ -153,6 +154,7 @@ def test_old_names_mean_the_same() -> None:
     }
     new = {
         "model_type": "gpt2",
+        "vocab_size": 50257,
         "hidden_size": 768,
         "num_hidden_layers": 12,
         "num_attention_heads": 12,
@@ -260,6 +262,13 @@ def test_nested_language_model_may_rest_on_class_defaults() -> None:
 def test_neither_width_nor_depth_is_refused(config: dict[str, Any]) -> None:
     with pytest.raises(FileFault, match="neither a width"):
         import_config(config)
+
+
+@pytest.mark.parametrize("key", ["hidden_size", "num_hidden_layers", "vocab_size"])
+def test_a_file_that_lost_a_size_is_refused_whatever_its_class_would_take(key: str) -> None:
+    damaged = {name: value for name, value in LLAMA.items() if name != key}
+    with pytest.raises(FileFault, match=f"does not state {key}, which is needed"):
+        import_config(damaged)
 
 
 def test_missing_width_of_an_unknown_type_is_named() -> None:
