@@ -361,6 +361,9 @@ def _differing(value: Any, default: Any, path: str) -> Iterator[str]:
 
 
 def _reasons(estimate: Estimate) -> tuple[Issue, ...]:
-    """Why an estimate is unknown: its own errors, or its verdict's reason as one."""
+    """Why an estimate is unknown: its own errors, or its verdict's reason as one, said of what it names."""
     errors = tuple(issue for issue in estimate.issues if issue.severity == "error")
-    return errors or (Issue("error", "unknown", (), estimate.verdict.reason),)
+    if errors:
+        return errors
+    reason = estimate.verdict.reason
+    return (Issue("error", "unknown", tuple(filter(BY_PATH.__contains__, reason.paths)), reason),)

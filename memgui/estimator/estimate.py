@@ -28,7 +28,7 @@ from memgui.estimator.split import Stage
 from memgui.estimator.stages import is_spread, narrowed, placed, rank_of, require_spreadable
 from memgui.estimator.training import TrainingRun
 from memgui.estimator.training_ranks import is_split, layers_of, stage_runs
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named
 from memgui.spec.scenario import Scenario
 
 
@@ -111,33 +111,33 @@ def _require_saved_modules(scenario: Scenario, program: Program) -> None:
         name_here = {"embed_tokens": called["embedding"], called["head"]: "lm_head"}.get(name, name)
         if f"{name_here}.modules_to_save" not in made:
             text = QT_TRANSLATE_NOOP("messages", "The model has no {module} that can be trained whole here.")
-            raise NotCovered(Message(text, {"module": name}))
+            raise NotCovered(Message(text, {"module": Named("training.lora.modules_to_save", (name,))}))
 
 
 def _nothing_trained(scenario: Scenario) -> Message:
     training = scenario.training
     if training.method == "lora":
-        from memgui.estimator.targets import EVERY, adaptable  # what few ask for waits until they do
+        from memgui.estimator.targets import EVERY, TARGETS, adaptable  # what few ask for waits until they do
 
-        asked, there = ", ".join(training.lora.target_modules), ", ".join(adaptable(scenario))
+        asked, there = training.lora.target_modules, ", ".join(adaptable(scenario))
         if not asked:
             text = QT_TRANSLATE_NOOP(
                 "messages",
                 "No target modules are chosen: nothing would be trained. The model has {there}; {every} "
                 "means all of them.",
             )
-            return Message(text, {"there": there, "every": EVERY})
+            return Message(text, {"path": Named(TARGETS), "there": there, "every": EVERY})
         text = QT_TRANSLATE_NOOP(
             "messages",
             "The model has no layers called {targets}: nothing would be trained. It has {there}; {every} "
             "means all of them.",
         )
-        return Message(text, {"targets": asked, "there": there, "every": EVERY})
+        return Message(text, {"targets": Named(TARGETS, asked), "there": there, "every": EVERY})
     if training.method == "frozen":
         text = QT_TRANSLATE_NOOP(
             "messages", "The head is the embedding's weight, which is frozen: nothing would be trained."
         )
-        return Message(text)
+        return Message(text, {"path": Named("training.method")})
     return not_with("training.method", training.method, scenario.model.model_type)
 
 

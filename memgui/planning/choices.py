@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from memgui.estimator.coverage import NotCovered, require_covered, require_covered_run
+from memgui.estimator.estimate import run_of
 from memgui.spec import Scenario, ScenarioError, get, replace
-from memgui.spec.fields import Field
+from memgui.spec.fields import Field, Kind
 from memgui.spec.messages import Message
 from memgui.spec.validate import validate
 
@@ -15,21 +16,23 @@ def refused(scenario: Scenario, field: Field) -> Mapping[object, Message]:
     """The choices of ``field`` that ``scenario`` cannot have, each with the reason.
 
     Reasons that stand against the scenario as it is are no choice's fault; the present choice is none.
+    A flag's choices are on and off.
     """
     present = get(scenario, field.path)
-    standing = {message.template for message in _reasons(scenario)}
+    reasons = _reasons_to_train if field.path == "training.method" else _reasons
+    standing = {message.template for message in reasons(scenario)}
     found: dict[object, Message] = {}
-    for choice in field.choices:
-        if choice.value == present:
+    for value in (False, True) if field.kind is Kind.FLAG else (choice.value for choice in field.choices):
+        if value == present:
             continue
         try:
-            other = replace(scenario, field.path, choice.value)
+            other = replace(scenario, field.path, value)
         except ScenarioError:
             continue
-        new = (message for message in _reasons(other) if message.template not in standing)
+        new = (message for message in reasons(other) if message.template not in standing)
         reason = next(new, None)
         if reason is not None:
-            found[choice.value] = reason
+            found[value] = reason
     return found
 
 
@@ -49,5 +52,17 @@ def _reasons(scenario: Scenario) -> Iterator[Message]:
         require_covered(scenario.model)
         if not serves:  # engines say themselves what they cannot do, when they are asked
             require_covered_run(scenario)
+    except NotCovered as fault:
+        yield fault.message
+
+
+def _reasons_to_train(scenario: Scenario) -> Iterator[Message]:
+    """The same of a method: whether it finds anything to train is known when the model is laid out."""
+    known = list(_reasons(scenario))
+    yield from known
+    if known or scenario.method != "detailed":
+        return
+    try:
+        run_of(scenario)
     except NotCovered as fault:
         yield fault.message

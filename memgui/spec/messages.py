@@ -68,6 +68,12 @@ class Message(msgspec.Struct, frozen=True):
         """The English sentence."""
         return self.said(lambda template: template)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The fields it is about, whether or not it has a place for their names."""
+        named = (value.path if isinstance(value, Named) else value for value in self.args.values())
+        return tuple(dict.fromkeys(value for value in named if isinstance(value, str) and "." in value))
+
     def said(self, translate: Callable[[str], str]) -> str:
         """The sentence in the language of ``translate``: integers grouped, texts on one line."""
         shown = {key: _said(value, translate) for key, value in self.args.items()}

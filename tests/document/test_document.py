@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from memgui.document.document import Document, State
 from memgui.document.result import Result
+from memgui.estimator import estimate
 from memgui.spec import Issue, Message, ScenarioError, get, replace
 from tests.document.fakes import LLAMA, Estimator, scenario
 
@@ -335,3 +336,31 @@ def test_a_document_that_goes_lets_go_of_its_steps(qapp: QApplication, estimator
     stack = document.undo_stack
     document.__del__()
     assert stack.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        (
+            {"training.method": "lora", "training.lora.target_modules": ("foo_proj",)},
+            ("training.lora.target_modules",),
+        ),
+        (
+            {"training.method": "lora", "training.lora.target_modules": ()},
+            ("training.lora.target_modules",),
+        ),
+        (
+            {"training.implementation": "unsloth"},
+            ("training.method", "training.implementation"),
+        ),
+    ],
+)
+def test_what_nothing_models_is_said_of_the_fields_it_names(
+    qapp: QApplication, changes: dict[str, Any], named: tuple[str, ...]
+) -> None:
+    made = Document(scenario(), estimate)
+    made.edit_many(changes, "")
+    reason = made.settle().reason
+    assert reason is not None
+    assert reason.code == "unknown"
+    assert reason.paths == named

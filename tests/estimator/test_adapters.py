@@ -10,6 +10,7 @@ from memgui.catalog import Catalog
 from memgui.estimator import estimate, ledger
 from memgui.estimator.targets import TARGETS, adaptable, offered, usual_targets
 from memgui.spec import Lora, Scenario, replace
+from memgui.spec.messages import Named
 from memgui.spec.validate import validate
 from tests.estimator.build import measured, training
 from tests.estimator.models import GPT2, LLAMA_3_1B
@@ -64,7 +65,7 @@ def test_llamas_names_stand_for_what_a_model_calls_otherwise() -> None:
 def test_adapters_on_no_layer_are_refused() -> None:
     found = estimate(training(GPT2, method="lora", lora=Lora(target_modules=("dt_proj",))))
     assert found.verdict.kind == "unknown"
-    assert found.verdict.reason.args["targets"] == "dt_proj"
+    assert found.verdict.reason.args["targets"] == Named("training.lora.target_modules", ("dt_proj",))
 
 
 def test_norms_of_weights_that_hqq_packs_are_refused() -> None:

@@ -10,6 +10,7 @@ import pytest
 from memgui.estimator import Ledger, estimate, ledger
 from memgui.importers.hf_config import import_config
 from memgui.spec import Lora, Scenario, Training
+from memgui.spec.messages import Named
 from memgui.spec.validate import validate
 from tests.estimator.families import model, read
 
@@ -104,7 +105,7 @@ def test_what_cannot_be_trained_whole_is_refused(name: str) -> None:
     lora = Lora(modules_to_save=(name,))
     found = estimate(Scenario(model=classifier().model, training=Training(method="lora", lora=lora)))
     assert found.verdict.kind == "unknown"
-    assert found.verdict.reason.args == {"module": name}
+    assert found.verdict.reason.args == {"module": Named("training.lora.modules_to_save", (name,))}
 
 
 def test_the_head_over_classes_can_be_trained_whole() -> None:

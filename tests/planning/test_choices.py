@@ -3,9 +3,12 @@
 import time
 
 import msgspec
+import pytest
 
+from memgui.catalog import Catalog
 from memgui.estimator import estimate
 from memgui.planning.choices import refused
+from memgui.planning.opening import starting_scenario
 from memgui.spec import Lora, replace
 from memgui.spec.fields import BY_PATH, FIELDS, Kind
 from memgui.spec.messages import Named
@@ -28,6 +31,31 @@ def test_what_a_library_cannot_run_is_refused() -> None:
     found = refused(training(GPT2, sequence_length=512), BY_PATH["training.implementation"])
     assert {"fused", "torchtune"} <= set(found)
     assert "transformers" not in found
+
+
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [("gpt2", "frozen"), ("bert-base-uncased", "prompt"), ("state-spaces/mamba-130m-hf", "ia3")],
+)
+def test_a_method_that_finds_nothing_to_train_is_refused(model: str, method: str) -> None:
+    catalog = Catalog()
+    scenario, _ = starting_scenario(catalog.first_scenario(), catalog.model(model).model)
+    found = refused(scenario, BY_PATH["training.method"])
+    assert method in found
+    assert estimate(replace(scenario, "training.method", method)).verdict.reason == found[method]
+    assert "lora" not in found
+    stuck = replace(scenario, "training.method", method)
+    assert "lora" not in refused(stuck, BY_PATH["training.method"])
+
+
+def test_a_flag_is_on_or_off() -> None:
+    sharded = training(LLAMA_3_1B, optimizer="sgd")
+    split = msgspec.structs.replace(sharded.parallelism, data=8, sharding="zero3")
+    sharded = replace(replace(sharded, "parallelism", split), "device.count", 8)
+    field = BY_PATH["training.optimizer_in_backward"]
+    assert "cannot wait to be reduced over 8 ranks" in refused(sharded, field)[True].text
+    assert refused(replace(sharded, field.path, True), field) == {}
+    assert refused(training(LLAMA_3_1B), BY_PATH["training.padding_mask"]) == {}
 
 
 def test_a_fault_that_stands_anyway_is_no_choices_fault() -> None:

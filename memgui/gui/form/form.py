@@ -19,6 +19,7 @@ from memgui.gui.controls.fields import LineEdit
 from memgui.gui.controls.scrolling import slim
 from memgui.gui.controls.segmented import SegmentedSwitch
 from memgui.gui.form.device_box import DeviceBox
+from memgui.gui.form.flags import Flags
 from memgui.gui.form.row import Row
 from memgui.gui.form.section import Section
 from memgui.gui.numbers import Numbers
@@ -63,6 +64,7 @@ class Form(QWidget):
         self._judged = False
         self.sections: dict[str, Section] = {}
         self.setAccessibleName(self.tr("Set-up"))
+        self._flags = Flags(self.rows, REST_MS, self)
         self._make_top()
         self._make_sections()
         self._rest = QTimer(self)
@@ -133,6 +135,7 @@ class Form(QWidget):
             section.row_made.connect(self._adopt)
             section.toggled.connect(self._toggled)
             section.toggled.connect(self.section_toggled)
+            section.more.toggled.connect(lambda on: self._flags.look_again())
             self.sections[key] = section
             column.addWidget(section)
         column.addStretch(1)
@@ -150,6 +153,7 @@ class Form(QWidget):
         if on:
             self._show_sizes()
             self._show_limits()
+            self._flags.look_again()
 
     def make_ahead(self) -> None:
         """Make the rows of closed sections while the person rests, so that opening one is quick."""
@@ -193,6 +197,7 @@ class Form(QWidget):
             self._show_limits()
         if self.find_line.text():
             self._find(self.find_line.text())
+        self._flags.set_scenario(result.scenario)
         if self._judged:
             self._clear_gone(result.issues)
             self._judged = bool(result.issues)

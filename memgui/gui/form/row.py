@@ -39,6 +39,7 @@ class Row(QWidget):
         self.field = field
         self._look_at = False
         self._applies: bool | None = None
+        self._refused = ""
         self._pointed = False
         self._text_issue: Issue | None = None
         self._issue: Issue | None = None
@@ -156,17 +157,32 @@ class Row(QWidget):
             self._note = Note(self, LABEL)
             self._column.addWidget(self._note)
         self._note.say(text, severity)
-        description = field_text(self.field.help)
-        self.box.setAccessibleDescription(f"{text} {description}" if issue is not None else description)
+        self._describe()
 
     def set_applies(self, applies: bool) -> None:
         """Disable the field with its reason where it has no effect."""
         if applies is self._applies:
             return
         self._applies = applies
-        why = field_text(self.field.why_not)
-        self.setEnabled(applies)
-        self.setToolTip(self._tip(why if why and not applies else field_text(self.field.help)))
+        self._enable()
+
+    def set_refused(self, why: str) -> None:
+        """Disable what cannot be changed as things stand, with the reason; an empty one lets it be."""
+        if why != self._refused:
+            self._refused = why
+            self._enable()
+
+    def _enable(self) -> None:
+        why = self._refused if self._applies else field_text(self.field.why_not)
+        self.setEnabled(bool(self._applies) and not self._refused)
+        self.setToolTip(self._tip(why or field_text(self.field.help)))
+        self._describe()
+
+    def _describe(self) -> None:
+        """Tell who does not see it what stands under the field or in its tip, and what the field means."""
+        issue = self._text_issue or self._issue
+        said = self._refused if issue is None else issue_text(issue)
+        self.box.setAccessibleDescription(f"{said} {field_text(self.field.help)}".strip())
 
     def _tip(self, text: str) -> str:
         """A tooltip with the label over it, which may be cut short in the row."""

@@ -397,3 +397,31 @@ def test_a_recurrence_has_no_heads_to_tell_of() -> None:
     recurrent = scenario(model__layer_types=("mamba",))
     assert "GQA" not in summary("model", Result(recurrent, None))
     assert "GQA" in summary("model", Result(scenario(model__layer_types=("mamba", "full_attention")), None))
+
+
+def test_a_flag_that_cannot_be_turned_is_disabled_with_the_reason_and_free_again(
+    form: Form, document: Document, qtbot: QtBot
+) -> None:
+    path = "training.padding_mask"
+    form.go_to(path)
+    form.task.segment("training").setFocus()
+    form._flags._rest.setInterval(0)
+    document.edit_many({"training.implementation": "megatron", "training.precision": "bf16_master"}, "")
+    document.settle()
+    qtbot.waitUntil(lambda: not row(form, path).isEnabled())
+    assert "not modelled yet with Megatron-LM" in row(form, path).toolTip()
+    assert "not modelled yet with Megatron-LM" in row(form, path).box.accessibleDescription()
+    document.edit("training.implementation", "transformers")
+    document.settle()
+    assert row(form, path).isEnabled()
+    assert "Megatron" not in row(form, path).toolTip()
+
+
+def test_a_flag_is_not_disabled_under_the_hand(form: Form, document: Document) -> None:
+    path = "training.padding_mask"
+    form.go_to(path)
+    document.edit_many({"training.implementation": "megatron", "training.precision": "bf16_master"}, "")
+    document.settle()
+    form._flags.judge()
+    assert row(form, path).isEnabled()
+    assert row(form, path).box.hasFocus()
