@@ -158,19 +158,21 @@ class Program:
         kinds: dict[tuple[layers.LayerPlan, bool, str, bool, int], Kind] = {}
         x = stack.frame.tape.out
         assert x is not None
+        grad, width = x.grad, x.width
         runs = thawing(within(plan.layers, self.options.stage), self.options, first=not self.stacks)
         for layer, count, frozen, again in checkpointed(runs, self.options):
             while count:
-                variant = layer, frozen, again, x.grad, x.width
+                variant = layer, frozen, again, grad, width
                 kind = kinds.get(variant)
                 if kind is None:
                     handed = tuple(plan.context.handed)
                     blocks = self._halves(stack, plan.context, layer, x, frozen=frozen)
                     kind = kinds[variant] = Kind(layer.key, layer.label, blocks, handed, again)
                     stack.kinds.append(kind)
-                out = kind.out
-                alike = count if out.grad == x.grad and out.width == x.width else 1
-                x = out
+                x = kind.out
+                alike = count
+                if x.grad != grad or x.width != width:
+                    alike, grad, width = 1, x.grad, x.width
                 kind.count += alike
                 stack.runs.append((kind, alike))
                 count -= alike

@@ -99,6 +99,7 @@ class Walk(Inside):
             embedded = self._input_held(stack)
             row = Row(stack.layer_key, live, [])
             trailing = NONE
+            ahead = self._ahead
             for kind, count in _first_apart(stack.runs, all_of_them=stack.trails):
                 if trailing.things:  # of the layer before, until this one returns
                     if row.layers:
@@ -106,7 +107,7 @@ class Walk(Inside):
                         live = row.after()
                     live.add(trailing, stack.frame.sort_passing)
                     row = Row(stack.layer_key, live, [])
-                row.layers.append((self.ahead(kind), index, count))
+                row.layers.append((ahead.get(kind) or self.ahead(kind), index, count))
                 index += count
                 held = index == 1 and embedded.entries
                 if held or kind.shared.things or trailing.things:
@@ -196,9 +197,7 @@ class Walk(Inside):
         yield self._tail_back(live)
         live = self._after_tail(live)
         for stack in reversed(program.stacks):
-            last = -1
-            for _, count in stack.runs:
-                last += count
+            last = sum([kind.count for kind in stack.kinds]) - 1
             again = dict(stack.made_again)
             row = Row(stack.layer_key, live, [], -1)
             early = [*stack.going_early]
@@ -215,7 +214,7 @@ class Walk(Inside):
                     live = row.after()
                     live.add(again.pop(kind), stack.frame.sort_input, -1)
                     row = Row(stack.layer_key, live, [], -1)
-                if kind.differentiable:
+                if kind.out.grad:
                     row.layers.append((self.behind(kind, roles, end), last, count))
                 last -= count
             if row.layers:
