@@ -50,24 +50,24 @@ Table = tuple[tuple[str, int, int, int], ...]
 
 
 class Group(msgspec.Struct, eq=False, gc=False):
-    """Things that live and die together, and their bytes as (coefficient, monomial) pairs.
+    """Things that live and die together; ``pairs`` are their bytes, summed when asked for.
 
     Made by :func:`group`.
     """
 
     things: tuple[Thing, ...]
-    pairs: Pairs = ()
+    summed: Pairs | None = None
     tables: dict[object, Table] | None = None
 
-    def __post_init__(self) -> None:
-        things = self.things
-        if len(things) == 1:
-            self.pairs = ((things[0].coefficient, things[0].monomial),)
-        elif things:
+    @property
+    def pairs(self) -> Pairs:
+        """Their bytes."""
+        if self.summed is None:
             total: dict[int, int] = {}
-            for thing in things:
+            for thing in self.things:
                 total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
-            self.pairs = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+            self.summed = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+        return self.summed
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

@@ -25,13 +25,14 @@ class Bytes:
     ``whole``: what kernels allocate themselves counts too, as the allocator's counter has it.
     """
 
-    __slots__ = ("_known", "_running", "values", "whole")
+    __slots__ = ("_groups", "_known", "_running", "values", "whole")
 
     def __init__(self, values: list[int], *, whole: bool = False) -> None:
         self.values = values
         self.whole = whole
         self._running: dict[Events, list[int]] = {}
         self._known: dict[Stock, int] = {}
+        self._groups: dict[Group, int] = {}
 
     def bytes(self, stock: Stock) -> int:
         """The bytes of all that is in ``stock``."""
@@ -46,14 +47,20 @@ class Bytes:
                 known[stock] = found
                 return found
             stock.counted = True
+            groups = self._groups
             if before is not None:
                 found = known[before] if before in known else self.bytes(before)
             for one, _, times in stock.entries:
                 if isinstance(one, Stock):
                     found += (known[one] if one in known else self.bytes(one)) * times
                 else:
-                    for coefficient, monomial in one.pairs:
-                        found += coefficient * values[monomial] * times
+                    size = groups.get(one)
+                    if size is None:
+                        size = 0
+                        for thing in one.things:
+                            size += thing.coefficient * values[thing.monomial]
+                        groups[one] = size
+                    found += size * times
             known[stock] = found
         return found
 

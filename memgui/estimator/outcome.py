@@ -14,7 +14,7 @@ from memgui.estimator.bounds import born_forward, summed
 from memgui.estimator.events import Gradient, Group, Pairs, gradient_of, group
 from memgui.estimator.lifetimes import Role
 from memgui.estimator.op import Stretch
-from memgui.estimator.tape import ALIAS, PARAMETER, PROMOTED, Tape, Tensor
+from memgui.estimator.tape import ALIAS, NEW, PARAMETER, PROMOTED, Tape, Tensor
 
 
 class Outcome:
@@ -76,7 +76,9 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
         if waiting:
             found += [tensor for tensor in op.outs if tensor in waiting]
         for tensor, how in edges:
-            if how != ALIAS:
+            if how == NEW:
+                total[tensor.monomial] += tensor.coefficient
+            elif how != ALIAS:
                 size = tensor.coefficient
                 if how == PROMOTED:
                     size += size // tensor.width * op.outs[0].width

@@ -71,8 +71,9 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
     """
     saved: dict[Tensor, int] = {}
     if not tape.regions:
+        folded = tape.folded
         for op in tape.written:
-            if tape.folded and isinstance(op, Stretch):
+            if folded and isinstance(op, Stretch):
                 _save_stretch(op, saved)
                 continue
             for tensor in op.saves:

@@ -376,9 +376,22 @@ class Tape:
         inner: tuple[int, int] | None = None,
     ) -> None:
         """Add an operator."""
-        part, module, region = self.part, self.module, self.region
-        made = Op(name, part, module, ins, outs, saves, back, extra, back_extra, back_inner, inner, region)
-        self.written.append(made)
+        self.written.append(
+            Op(
+                name,
+                self.part,
+                self.module,
+                ins,
+                outs,
+                saves,
+                back,
+                extra,
+                back_extra,
+                back_inner,
+                inner,
+                self.region,
+            )
+        )
 
     def record(
         self,
@@ -396,9 +409,22 @@ class Tape:
         if not out.grad:
             saves = back = ()
             back_extra = back_inner = None
-        part, module, region = self.part, self.module, self.region
-        made = Op(name, part, module, ins, (out,), saves, back, extra, back_extra, back_inner, inner, region)
-        self.written.append(made)
+        self.written.append(
+            Op(
+                name,
+                self.part,
+                self.module,
+                ins,
+                (out,),
+                saves,
+                back,
+                extra,
+                back_extra,
+                back_inner,
+                inner,
+                self.region,
+            )
+        )
         return out
 
 

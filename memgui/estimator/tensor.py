@@ -85,10 +85,12 @@ class Sizes:
         for dim in dims:
             if isinstance(dim, int):
                 coefficient *= dim
-            elif dim in values:
-                coefficient *= values[dim]
             else:
-                names.append(dim)
+                size = values.get(dim)
+                if size is None:
+                    names.append(dim)
+                else:
+                    coefficient *= size
         names.sort()
         monomial = tuple(names)
         index = self.index.get(monomial)
