@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import chain
 from typing import NamedTuple
 
 from memgui.estimator.events import Gradient, gradient_of
@@ -127,8 +126,14 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     if layout.weights_on_host or (keeping is not None and keeping.gradients_on_host):
         host, gradients, alike = host + _bytes(gradients), Listed(tuple), False
     rests: dict[int, int] = {}
-    weight_bytes, weight_excess = _sizes(chain(kinds if kept is weights else kept, fixed), rests)
-    gradient_bytes, gradient_excess = _sizes(grown if alike else gradients, rests)
+    weight_bytes, weight_excess = all_weights = _sizes(kinds if kept is weights else kept, rests)
+    if alike and kept is weights and len(grown) == len(kinds):
+        gradient_bytes, gradient_excess = all_weights
+    else:
+        gradient_bytes, gradient_excess = _sizes(grown if alike else gradients, rests)
+    if fixed:
+        beside, over = _sizes(fixed, rests)
+        weight_bytes, weight_excess = weight_bytes + beside, weight_excess + over
     state_bytes, state_excess = _blocks(states.sizes, rests)
     return Account(
         weights=kept,

@@ -86,7 +86,7 @@ class Inside(Between):
     def inside_forward(self, kind: Kind) -> Iterator[Spot]:
         """Where a layer's peak may lie on the way forward."""
         passing = kind.recomputed
-        first = kind.blocks[0]
+        first, last = kind.blocks[0], len(kind.blocks) - 1
         rel = Stock()
         rel.add(first.input, first.sort_input if passing else first.sort_running)
         for index, block in enumerate(kind.blocks):
@@ -101,6 +101,8 @@ class Inside(Between):
                 rel = Stock(rel)
                 rel.add(block.behind, block.sort_pinned, -1)
             yield Spot(rel, sort, place, most)
+            if index == last:
+                break
             rel = Stock(rel)
             if self.traced or kind.sparing:
                 rel.happen(place().events, sort)

@@ -203,7 +203,8 @@ class Contents:
         self, things: tuple[Thing, ...], sort: Sorter, times: int, components: dict[str, int]
     ) -> int:
         """The same of what is not listed yet."""
-        excess = 0
+        excess = amount = 0
+        before = ""
         values, known = self.numbers.values, self._excess
         for thing in things:
             size = thing.coefficient * values[thing.monomial]
@@ -212,7 +213,12 @@ class Contents:
                 over = known[size] = block_bytes(size) - size
             excess += over
             component = sort(thing)
-            components[component] = components.get(component, 0) + size * times
+            if component != before:
+                if before:
+                    components[before] = components.get(before, 0) + amount * times
+                amount, before = 0, component
+            amount += size
+        components[before] = components.get(before, 0) + amount * times
         return excess * times
 
     def bag(self, stock: Stock) -> Bag:

@@ -123,7 +123,9 @@ def mul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
     width = _wider(a, b)
     out = t.tensor(name, dims, width, a.grad or b.grad)
     out.layout = a.layout
-    back = edges(a, NEW if a.width == width else PROMOTED, b, NEW if b.width == width else PROMOTED)
+    back: Back = ((a, NEW if a.width == width else PROMOTED),) if a.grad else ()
+    if b.grad:
+        back = (*back, (b, NEW if b.width == width else PROMOTED))
     summed = (a.grad and a.dims != dims) or (b.grad and b.dims != dims)
     whole = (out.coefficient, out.monomial) if summed else None
     return t.record("mul", (a, b), out, partners(a, b), back, None, whole)

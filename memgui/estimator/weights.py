@@ -28,17 +28,28 @@ def counted(program: Program) -> Counted:
     found: dict[tuple[object, ...], tuple[Parameter, int]] = {}
     resting = added = added_resting = 0
     model = program.model
+    adapted = program.options.trained != "full"
     for weights, count in program.weights():
         for one in weights:
-            cut = one.cut
-            form = one.apart, one.name.endswith("bias"), one.inputs
-            kind = one.dims, one.sizes, one.width, one.grad, one.part, cut, form
+            cut, part, name = one.cut, one.part, one.name
+            kind = (
+                one.dims,
+                one.sizes,
+                one.width,
+                one.grad,
+                part,
+                cut,
+                one.apart,
+                name[-4:] == "bias",
+                one.inputs,
+            )
             known = found.get(kind)
             found[kind] = (one, count) if known is None else (known[0], known[1] + count)
-            beside = one.part == "adapter" or "modules_to_save" in one.name
-            elements = one.elements * count
-            added += elements if beside else 0
+            beside = adapted and (part == "adapter" or "modules_to_save" in name)
+            if beside:
+                added += one.elements * count
             if cut == "expert" and model.num_experts:
+                elements = one.elements * count
                 rest = elements - elements // model.num_experts * model.num_experts_per_tok
                 resting += rest
                 added_resting += rest if beside else 0
