@@ -16,7 +16,7 @@ import msgspec
 
 from memgui.estimator.tensor import AMBIENT, MADE, PARAMETER, Parameter, Tensor
 
-Some = TypeVar("Some", bound=Tensor)
+Some = TypeVar("Some", bound=msgspec.Struct)
 
 NEW: Final = 0  # the operator's backward allocates this input's gradient
 ALIAS: Final = 1  # the gradient of the output is passed on as it is
@@ -59,9 +59,9 @@ class Stretch(Op, eq=False, gc=False, kw_only=True):
     tensors: Sequence[Tensor]
 
 
-def copy(tensor: Some) -> Some:
-    """One like ``tensor``; faster than what ``copy.copy`` asks first."""
-    made: Some = tensor.__copy__()  # type: ignore[attr-defined]
+def copy(struct: Some) -> Some:
+    """One like ``struct``; faster than what ``copy.copy`` asks first."""
+    made: Some = struct.__copy__()  # type: ignore[attr-defined]
     return made
 
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
-from memgui.estimator.op import ALIAS, NEW, PROMOTED, REPLACES, Back, Op, one_by_one
+import msgspec
+
+from memgui.estimator.op import ALIAS, NEW, PROMOTED, REPLACES, Back, Op, copy, one_by_one
 from memgui.estimator.tensor import (
     AMBIENT,
     BY_HEAD,
@@ -53,7 +55,7 @@ __all__ = [  # a module needs the tensors wherever it needs the tape
 ]
 
 
-class Tape:
+class Tape(msgspec.Struct, eq=False):
     """Records one block of a model: operators in the order they run, parameters, what it caches.
 
     ``part`` and ``module`` name where the operators that follow belong; modules set them.
@@ -66,102 +68,48 @@ class Tape:
     runs it.
     """
 
-    __slots__ = (
-        "again",
-        "autocast",
-        "buffers",
-        "cached",
-        "carried",
-        "cast_cache",
-        "compiled",
-        "dangling",
-        "drawn",
-        "final",
-        "folded",
-        "forgets",
-        "frees_input",
-        "half",
-        "handed_out",
-        "held",
-        "inset",
-        "key",
-        "keys_and_values",
-        "leaf",
-        "loss",
-        "module",
-        "old",
-        "out",
-        "outside",
-        "parameters",
-        "part",
-        "passed",
-        "passing",
-        "pinned",
-        "pool",
-        "recomputed",
-        "referred",
-        "region",
-        "regions",
-        "replaced",
-        "results",
-        "reused",
-        "sizes",
-        "trailing",
-        "training",
-        "written",
-    )
-
-    def __init__(
-        self,
-        key: str,
-        sizes: Sizes,
-        autocast: int = 0,
-        training: bool = True,
-        half: str = "bf16",
-        recomputed: tuple[str, ...] = (),
-    ) -> None:
-        self.key = key
-        self.sizes = sizes
-        self.autocast = autocast
-        self.half = half
-        self.training = training
-        self.recomputed = recomputed
-        self.old = False
-        self.region = 0
-        self.regions: tuple[str, ...] = ()
-        self.written: list[Op] = []
-        self.folded = False
-        self.inset: tuple[slice, slice] | None = None
-        self.keys_and_values: tuple[Tensor, Tensor] | None = None
-        self.parameters: list[Parameter] = []
-        self.buffers: tuple[Tensor, ...] = ()
-        self.cached: tuple[Tensor, ...] = ()
-        self.cast_cache: list[Tensor] = []
-        self.replaced: list[Tensor] = []
-        self.held: tuple[Tensor, ...] = ()
-        self.handed_out: tuple[Tensor, ...] = ()
-        self.results: tuple[Tensor, ...] = ()
-        self.pinned: tuple[Tensor, ...] = ()
-        self.outside: tuple[Tensor, ...] = ()
-        self.referred: tuple[Tensor, ...] = ()
-        self.passed: tuple[Tensor, ...] = ()
-        self.trailing: tuple[Tensor, ...] = ()
-        self.dangling: tuple[tuple[Op, tuple[Tensor, ...]], ...] = ()
-        self.passing = False
-        self.forgets = 0
-        self.leaf: Tensor | None = None
-        self.carried: Tensor | None = None
-        self.again: list[Parameter] = []
-        self.reused: set[Parameter] = set()
-        self.pool: list[Parameter] | None = None
-        self.drawn = 0
-        self.final = False
-        self.compiled = False
-        self.frees_input = False
-        self.out: Tensor | None = None
-        self.part = ""
-        self.module = ""
-        self.loss = False
+    key: str
+    sizes: Sizes
+    autocast: int = 0
+    training: bool = True
+    half: str = "bf16"
+    recomputed: tuple[str, ...] = ()
+    old: bool = False
+    region: int = 0
+    regions: tuple[str, ...] = ()
+    written: list[Op] = []
+    folded: bool = False
+    inset: tuple[slice, slice] | None = None
+    keys_and_values: tuple[Tensor, Tensor] | None = None
+    parameters: list[Parameter] = []
+    buffers: tuple[Tensor, ...] = ()
+    cached: tuple[Tensor, ...] = ()
+    cast_cache: list[Tensor] = []
+    replaced: list[Tensor] = []
+    held: tuple[Tensor, ...] = ()
+    handed_out: tuple[Tensor, ...] = ()
+    results: tuple[Tensor, ...] = ()
+    pinned: tuple[Tensor, ...] = ()
+    outside: tuple[Tensor, ...] = ()
+    referred: tuple[Tensor, ...] = ()
+    passed: tuple[Tensor, ...] = ()
+    trailing: tuple[Tensor, ...] = ()
+    dangling: tuple[tuple[Op, tuple[Tensor, ...]], ...] = ()
+    passing: bool = False
+    forgets: int = 0
+    leaf: Tensor | None = None
+    carried: Tensor | None = None
+    again: list[Parameter] = []
+    reused: set[Parameter] = set()
+    pool: list[Parameter] | None = None
+    drawn: int = 0
+    final: bool = False
+    compiled: bool = False
+    frees_input: bool = False
+    out: Tensor | None = None
+    part: str = ""
+    module: str = ""
+    loss: bool = False
 
     @property
     def ops(self) -> list[Op]:
@@ -181,9 +129,7 @@ class Tape:
 
     def like(self, key: str) -> Tape:
         """A tape of the same tensors and operators, to change."""
-        tape = Tape(key, self.sizes)
-        for name in self.__slots__:
-            setattr(tape, name, getattr(self, name))
+        tape = copy(self)
         tape.key = key
         tape.written, tape.parameters = self.written[:], self.parameters[:]
         return tape
