@@ -31,48 +31,72 @@ class Highest(msgspec.Struct, frozen=True):
 Inside = Layer | Outside
 
 
+class Sight(msgspec.Struct):
+    """What has been seen inside: most bytes beyond what was before, at which of the spots; what has not.
+
+    ``there``: what is alive before each of the spots.  ``unseen`` are bounds, each with the negative number
+    of its spot, the highest last.
+    """
+
+    spots: tuple[Spot, ...]
+    there: list[int]
+    unseen: list[tuple[int, int]]
+    most: int = -1
+    at: int = 0
+
+    @property
+    def bound(self) -> int:
+        """No more than the most that has not been seen; -1 where no more than has been seen."""
+        return self.unseen[-1][0] if self.unseen and self.unseen[-1][0] >= self.most else -1
+
+
 class Heights:
     """How many bytes are alive at the points of a walk; each is worked out when asked for, once."""
 
-    __slots__ = ("_bounds", "_peaks", "numbers", "walk")
+    __slots__ = ("_bounds", "_sights", "numbers", "walk")
 
     def __init__(self, walk: Walk, numbers: Bytes) -> None:
         self.walk = walk
         self.numbers = numbers
-        self._peaks: dict[Layer | Outside, tuple[int, Spot]] = {}
+        self._sights: dict[Layer | Outside, Sight] = {}
         self._bounds: dict[Layer | Outside, int] = {}
 
     def spots(self, inside: Layer | Outside) -> tuple[Spot, ...]:
         """Where the peak inside may lie."""
         return inside.spots or self.walk.spots(inside)
 
-    def peak(self, inside: Layer | Outside, floor: int = -1) -> tuple[int, Spot]:
-        """The most that is alive inside beyond what was before, and the first spot where that is.
+    def peak(self, inside: Layer | Outside) -> tuple[int, Spot]:
+        """The most that is alive inside beyond what was before, and the first spot where that is."""
+        sight = self._look(inside, -1)
+        return sight.most, sight.spots[sight.at]
 
-        Events are looked at only where the bound says that the peak may lie among them.  Where that is less
-        than ``floor``, so is what is returned, and it says no more.
+    def _look(self, inside: Layer | Outside, floor: int) -> Sight:
+        """What is seen of the events inside where these are looked at only if a bound says that it pays.
+
+        That is where the peak may lie there, and where no less than ``floor`` may be alive.
         """
-        found = self._peaks.get(inside)
-        if found is None:
-            numbers = self.numbers
+        numbers = self.numbers
+        sight = self._sights.get(inside)
+        if sight is None:
             spots = self.spots(inside)
             there = [numbers.bytes(spot.before) for spot in spots]
-            bounded = [
+            unseen = [
                 (before + numbers.sums(spot.most), -index)
                 for index, (spot, before) in enumerate(zip(spots, there, strict=True))
             ]
-            most, at = -1, 0
-            for bound, negative in sorted(bounded, reverse=True):
-                if bound < most or bound < floor:
-                    break
-                events, stop, _ = spots[-negative].place()
-                amount = there[-negative] + numbers.peak(events, stop)
-                if amount > most or (amount == most and -negative < at):
-                    most, at = amount, -negative
-            found = most, spots[at]
-            if most >= floor:
-                self._peaks[inside] = found
-        return found
+            unseen.sort()
+            sight = self._sights[inside] = Sight(spots, there, unseen)
+        unseen = sight.unseen
+        while unseen:
+            bound, negative = unseen[-1]
+            if bound < sight.most or bound < floor:
+                break
+            unseen.pop()
+            events, stop, _ = sight.spots[-negative].place()
+            amount = sight.there[-negative] + numbers.peak(events, stop)
+            if amount > sight.most or (amount == sight.most and -negative < sight.at):
+                sight.most, sight.at = amount, -negative
+        return sight
 
     def amount(self, point: Point) -> int:
         """What is alive at the first of the points, in the order of the walk."""
@@ -150,9 +174,13 @@ class Heights:
             if not tight:
                 insort(bounded, (top + self._most(inside), negative, inside, True))
                 continue
-            most = top + self.peak(inside, floor - top)[0]
+            others = bounded[-1][0] if bounded else floor
+            sight = self._look(inside, max(floor, others) - top)
+            most = top + sight.most
             if most > floor or (most == floor and (best < 0 or -negative < best)):
                 floor, best = most, -negative
+            if sight.bound >= 0:
+                insort(bounded, (top + sight.bound, negative, inside, True))
         return None if best < 0 else self._highest(rows, floor, best)
 
     def _tops(self, rows: Iterable[tuple[Row | Point, int]]) -> tuple[dict[Inside, int], dict[Inside, int]]:
