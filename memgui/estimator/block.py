@@ -161,7 +161,9 @@ class Block:
     def reading(self, role: Role = ALONE) -> Reading:
         """The tape read back; gradients of what the block handed out wait for it, or do not."""
         handed_out = self.tape.handed_out
-        waiting = tuple([tensor for tensor in handed_out if tensor in role.waiting]) if handed_out else ()
+        return self._read(tuple([one for one in handed_out if one in role.waiting]) if handed_out else ())
+
+    def _read(self, waiting: tuple[Tensor, ...]) -> Reading:
         found = self._readings.get(waiting)
         if found is None:
             found = self._readings[waiting] = read_back(self.tape, waiting)
@@ -189,6 +191,17 @@ class Block:
     def most_back(self, role: Role = ALONE) -> Pairs:
         """The same while it runs back."""
         return self.reading(role).born
+
+    @once
+    def most_back_in_any(self) -> Pairs:
+        """The same, whatever its role."""
+        return self._read(tuple([one for one in self.tape.handed_out if one.grad])).born
+
+    @once
+    def most_left(self) -> tuple[Pairs, ...]:
+        """A bound on what stays when it has run back: gradients of its weights, what is cached."""
+        gradients = sum([one.coefficient for one in self.tape.parameters if one.grad])
+        return ((gradients, 0),), self.cache_kept.pairs
 
     # -- groups ---------------------------------------------------------------------------------
 

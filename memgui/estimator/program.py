@@ -27,10 +27,11 @@ from memgui.estimator.modules.outline import StackPlan, block_label, outline
 from memgui.estimator.modules.ranks import sent
 from memgui.estimator.modules.reach import LENDING
 from memgui.estimator.modules.taken_over import taken_over
+from memgui.estimator.once import once
 from memgui.estimator.options import OLD, Options
 from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.split import on_rank, within
-from memgui.estimator.stacks import Kind, Stack, Variant
+from memgui.estimator.stacks import Kind, Stack, Stretch, Variant
 from memgui.estimator.tape import AMBIENT, LINEAR, PARAMETER, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
 from memgui.spec.variants import changes
@@ -77,7 +78,6 @@ class Program:
         """what a batch brings to the device"""
         self.pinning = tuple((block, count) for block, count in self.blocks() if block.tape.pinned)
         """blocks with tensors that the graph refers to until the loss dies, with how often each occurs"""
-        self._cast()
 
     @property
     def runs(self) -> Iterator[tuple[Kind, int]]:
@@ -210,26 +210,40 @@ class Program:
         tables = context.rotary.values() if self.model.rotary_per_layer_type else ()
         return {one.root for one in (*context.masks.values(), *chain.from_iterable(tables))}
 
-    def _cast(self) -> None:
-        """Give each block its role in backward."""
+    # Whose turn it is in backward is asked of layers only where the peak may lie in one.
+
+    @once
+    def cast(self) -> Cast:
+        """Gives each block its role in backward."""
         places: list[Place] = [((self.tail,), 1)]
         for stack in reversed(self.stacks):
             places += [(kind.blocks, count) for kind, count in reversed(stack.runs)]
             places.append(((stack.frame,), 1))
-        cast = Cast(places)
-        self.tail_role = _only(cast.roles(0))
+        return Cast(places)
+
+    @once
+    def tail_role(self) -> Role:
+        """The role of the block after the layers."""
+        return _only(self.cast.roles(0))
+
+    @once
+    def back(self) -> dict[Stack, tuple[list[Stretch], Role]]:
+        """The layers of each stack in the order of backward, and the role of the block before them."""
+        _, cast = self.tail_role, self.cast  # whose turn comes first
+        found: dict[Stack, tuple[list[Stretch], Role]] = {}
         index = 0
         for stack in reversed(self.stacks):
             if cast.alone(stack.blocks.values()):
-                stack.back = [(kind, (), count) for kind, count in reversed(stack.runs)]
+                back: list[Stretch] = [(kind, (), count) for kind, count in reversed(stack.runs)]
                 index += len(stack.runs)
             else:
+                back = []
                 for kind, _ in reversed(stack.runs):
                     index += 1
-                    for roles, count in cast.roles(index):
-                        stack.back.append((kind, roles, count))
+                    back += [(kind, roles, count) for roles, count in cast.roles(index)]
             index += 1
-            stack.role = _only(cast.roles(index))
+            found[stack] = back, _only(cast.roles(index))
+        return found
 
     def block_label(self, key: str) -> str:
         """What the block called ``key`` is called in the breakdown (an English msgid)."""

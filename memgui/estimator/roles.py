@@ -6,7 +6,8 @@ gradient in parts.  PyTorch sums them in one buffer, from the first contribution
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from typing import Final
 
 from memgui.estimator.block import Block
 from memgui.estimator.events import Gradient, gradient_of
@@ -20,6 +21,11 @@ Roles = tuple[Role, ...]
 Place = tuple[tuple[Block, ...], int]
 """So many equal layers in a row (their blocks in order), or one block that is no layer."""
 
+Concern = tuple[Tensor, Gradient, bool]
+"""What several blocks use, the gradient that waits for all of them, whether one of the blocks made it."""
+
+_NONE: Final[frozenset[Tensor]] = frozenset()
+
 
 class Cast:
     """Gives every place, asked for in the order of backward, the roles of its blocks."""
@@ -30,69 +36,75 @@ class Cast:
         shared = [tensor for block in blocks for tensor in block.tape.handed_out if tensor.grad]
         shared += [p for block in blocks for p in block.tape.parameters if p.tied and p.grad]
         self._waiting = {tensor: gradient_of(tensor) for tensor in shared}
-        self._touched: dict[Block, frozenset[Tensor]] = {}
-        """of each block that has to do with them, what gets a gradient in its backward"""
-        self._concerned: dict[Block, list[tuple[Tensor, Gradient, bool]]] = {}
-        """the same with what it made, and whether it did"""
-        if shared:
-            for block in blocks:
-                own, touched = block.tape.handed_out, _touched(block, self._waiting)
-                concerned = [
-                    (tensor, gradient, tensor in own)
-                    for tensor, gradient in self._waiting.items()
-                    if tensor in touched or tensor in own
-                ]
-                if concerned:
-                    self._touched[block], self._concerned[block] = touched, concerned
-        self._last: dict[Tensor, int] = {}
-        for index, (layer, _) in enumerate(self._places if shared else ()):
-            if not self.alone(layer):
-                for block in layer:
-                    for tensor in self._touched.get(block, ()):
-                        if tensor.origin == PARAMETER:
-                            self._last[tensor] = index
+        self.buffers = self._waiting.values()
+        """the gradients that may wait for others"""
+        self._concerns: dict[Block, tuple[frozenset[Tensor], list[Concern]]] = {}
+        self._ending: dict[int, set[Tensor]] = {}
+        """of a place, the weights that no further one uses"""
+        for weight in [tensor for tensor in self._waiting if tensor.origin == PARAMETER]:
+            self._ending.setdefault(self._last(weight), set()).add(weight)
         self._seen: set[Tensor] = set()
         self._settled: dict[tuple[Block, ...], Roles] = {}
         """the roles of layers that stay as they are, but at the end"""
         self._roles: dict[tuple[object, ...], Role] = {}
 
+    def _of(self, block: Block) -> tuple[frozenset[Tensor], list[Concern]]:
+        """What of all that is shared gets a gradient in a block's backward, and what concerns the block."""
+        found = self._concerns.get(block)
+        if found is None:
+            own, touched = block.tape.handed_out, _touched(block, self._waiting)
+            concerned = [
+                (tensor, gradient, tensor in own)
+                for tensor, gradient in self._waiting.items()
+                if tensor in touched or tensor in own
+            ]
+            found = self._concerns[block] = touched, concerned
+        return found
+
+    def _last(self, weight: Tensor) -> int:
+        """The last place at which a weight gets a gradient; -1 where there is none."""
+        for index in range(len(self._places) - 1, -1, -1):
+            if any(weight in self._of(block)[0] for block in self._places[index][0]):
+                return index
+        return -1
+
     def alone(self, blocks: Iterable[Block]) -> bool:
         """Whether none of the blocks uses anything another one uses."""
-        return self._touched.keys().isdisjoint(blocks)
+        return not self._waiting or not any(self._of(block)[1] for block in blocks)
 
     def roles(self, index: int) -> list[tuple[Roles, int]]:
         """The roles of place ``index``: one for each stretch of layers with the same roles."""
         blocks, count = self._places[index]
         if self.alone(blocks):
             return [((), count)]
-        ending = {tensor for tensor, last in self._last.items() if last == index}
+        ending = self._ending.get(index, _NONE)
         known = None if ending else self._settled.get(blocks)
         if known is not None:
             return [(known, count)]
         if count == 1:
             return [(self._layer(blocks, ending), 1)]
-        first = self._layer(blocks, set())
-        further = self._layer(blocks, set())
+        first = self._layer(blocks, _NONE)
+        further = self._layer(blocks, _NONE)
         last = self._layer(blocks, ending)
         if not any(role.ends for role in last):
             return [(first, count)] if first == further else [(first, 1), (further, count - 1)]
         return [(first, 1), *([(further, count - 2)] if count > 2 else []), (last, 1)]
 
-    def _layer(self, blocks: tuple[Block, ...], ending: set[Tensor]) -> Roles:
-        settled = all(self._touched.get(block, self._seen) <= self._seen for block in blocks)
+    def _layer(self, blocks: tuple[Block, ...], ending: Set[Tensor]) -> Roles:
+        settled = all(self._of(block)[0] <= self._seen for block in blocks)
         found = tuple([self._role(block, ending) for block in reversed(blocks)][::-1])
         if settled and not ending:  # nothing new to any of them: such a layer has these roles each time
             self._settled[blocks] = found
         return found
 
-    def _role(self, block: Block, ending: set[Tensor]) -> Role:
-        touched = self._touched.get(block)
-        if touched is None:
+    def _role(self, block: Block, ending: Set[Tensor]) -> Role:
+        touched, concerned = self._of(block)
+        if not concerned:
             return ALONE
         seen = self._seen
         waiting: dict[Tensor, Gradient] = {}
         starts: dict[Tensor, Gradient] = {}
-        for tensor, gradient, own in self._concerned[block]:
+        for tensor, gradient, own in concerned:
             if tensor in seen:
                 waiting[tensor] = gradient
             elif not own:

@@ -14,6 +14,9 @@ from memgui.estimator.program import Program
 from memgui.estimator.stock import Stock
 from memgui.estimator.walk import Walk
 
+SEVERAL = 4
+"""A bound on what a layer holds as it runs back is seldom less than so many times what it kept."""
+
 
 class Highest(msgspec.Struct, frozen=True):
     """The most bytes, in which of the rows that is, at which point and how many layers on from its first.
@@ -182,6 +185,55 @@ class Heights:
             if sight.bound >= 0:
                 insort(bounded, (top + sight.bound, negative, inside, True))
         return None if best < 0 else self._highest(rows, floor, best)
+
+    def at_loss(self, rows: Sequence[tuple[Row | Point, int]], behind: int, floor: int = 0) -> Highest | None:
+        """As :meth:`highest_of`, where that point is known to be the block after the layers, forward or back.
+
+        ``rows`` are those of the forward pass; ``behind`` is there beside the backward pass, in which layers
+        are not asked then whose turn it is and what they leave.
+        """
+        numbers = self.numbers
+        last, ahead = rows[-1]
+        assert isinstance(last, Point)
+        loss = [(last, ahead), (self.walk.loss_back, behind)]
+        bound = max([self._most(point.inside) + numbers.bytes(point.live) + there for point, there in loss])
+        below = self.beside_loss(rows[:-1], behind, bound)
+        best = None if below is None else self.highest_of(loss, max(floor, below + 1))
+        if best is None:
+            return None
+        before = sum([len(row.layers) if isinstance(row, Row) else 1 for row, _ in rows[:-1]])
+        return msgspec.structs.replace(best, at=best.at + len(rows) - 1, order=best.order + before)
+
+    def beside_loss(
+        self, rows: Sequence[tuple[Row | Point, int]], behind: int, enough: int | None = None
+    ) -> int | None:
+        """No less than is ever alive before that block runs forward (in ``rows``) or after it has run back.
+
+        ``None`` where that is hard to tell, or where it is ``enough``.
+        """
+        walk, numbers = self.walk, self.numbers
+        live = behind + numbers.bytes(walk.after_loss)
+        grown = rise = most = 0
+        for kind in walk.program.kinds:
+            kept = numbers.bytes(walk.kept(kind))
+            more = (sum([numbers.sums(block.most_left) for block in kind.blocks]) - kept) * kind.count
+            grown += more
+            rise += max(0, more)
+            most = max(most, kept)
+        if enough is not None and live + rise + SEVERAL * most >= enough:
+            return None
+        beside = walk.beside_loss
+        if beside is None:
+            return None
+        live += numbers.sums(beside.waiting)
+        below = live + rise + max(map(numbers.sums, beside.inside), default=0)
+        below = max(below, live + grown + numbers.sums(beside.last))
+        if enough is not None and below >= enough:
+            return None
+        for inside, top in self._tops(rows)[0].items():
+            loose = self._loose(inside)
+            below = max(below, top + (self._most(inside) if loose is None else loose))
+        return below if enough is None or below < enough else None
 
     def _tops(self, rows: Iterable[tuple[Row | Point, int]]) -> tuple[dict[Inside, int], dict[Inside, int]]:
         """The most that is alive before any of alike layers; how many points the first such comes after."""

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from memgui.estimator.block import Block, Sparing
 from memgui.estimator.events import NONE, Group, gradient_of, group
 from memgui.estimator.fetched import staying_here
-from memgui.estimator.lifetimes import ALONE
 from memgui.estimator.roles import Roles
 from memgui.estimator.tape import Parameter, Tensor
 
@@ -107,8 +106,6 @@ class Stack:
         self.blocks: dict[Variant, Block] = {}
         self.pools: dict[tuple[str, int], list[Parameter]] = {}
         """weights that layers share, by their name and the number of the block"""
-        self.back: list[Stretch] = []
-        self.role = ALONE
 
     def close(
         self, chosen: Collection[Tensor] = (), *, offloads: bool = False, fetches: bool = False

@@ -312,10 +312,14 @@ class TrainingRun(Run):
             ahead += self.numbers.bytes(self.named(walk))
         rows = [(row, ahead) for row in walk.rows_forward]
         turn = len(rows)
-        rows += [(row, behind) for row in walk.rows_backward]
         stepping = sum(self.lying(states=True, gradients=True).values())
         stepping += self.account.step_bytes + self.numbers.bytes(self.left(walk))
-        return stepping, turn, self.heights(walk).highest_of(rows, stepping)
+        heights = self.heights(walk)
+        best = heights.at_loss(rows, behind, stepping)
+        if best is None:
+            rows += [(row, behind) for row in walk.rows_backward]
+            best = heights.highest_of(rows, stepping)
+        return stepping, turn, best
 
     def _stepping(self) -> Found:
         accumulate = self.gradients_met

@@ -7,8 +7,9 @@ from functools import lru_cache, partial
 
 from memgui.estimator.events import Group, Pairs
 from memgui.estimator.inside import role_of
+from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome
-from memgui.estimator.points import Layer, Outside, Place, Spot
+from memgui.estimator.points import Beside, Layer, Outside, Place, Spot
 from memgui.estimator.program import Program
 from memgui.estimator.roles import Roles
 from memgui.estimator.stacks import Kind, Stack, Stretch
@@ -109,7 +110,7 @@ class UnitWalk(Walk):
 
     def returning(self, stack: Stack) -> Iterator[tuple[Stretch, str]]:
         """The very first and the very last layer are apart."""
-        stacks, runs = self.program.stacks, [*stack.back]
+        stacks, runs = self.program.stacks, [*self.program.back[stack][0]]
         begins, ends = stack is stacks[-1], stack is stacks[0]
         kind, roles, layers = runs[0]
         if begins and layers > 1:
@@ -169,6 +170,10 @@ class UnitWalk(Walk):
             place = partial(_then_reduced, place, self.units, first)
             most = (*most, root.reduced.pairs)
         return before, Outside(Spot(NOTHING, either, place, most))
+
+    @once
+    def beside_loss(self) -> Beside | None:
+        return None
 
     def left_on(self, outcome: Outcome) -> Group:
         return outcome.waiting

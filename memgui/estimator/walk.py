@@ -12,12 +12,12 @@ from functools import lru_cache, partial
 from itertools import chain
 
 from memgui.estimator.block import Block
-from memgui.estimator.events import NONE, Group
+from memgui.estimator.events import NONE, Group, Pairs, group
 from memgui.estimator.inside import Inside, role_of
 from memgui.estimator.lifetimes import Consumer, Role
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome
-from memgui.estimator.points import Layer, Outside, Place, Point, Row, Spot
+from memgui.estimator.points import Beside, Layer, Outside, Place, Point, Row, Spot
 from memgui.estimator.program import Program
 from memgui.estimator.roles import Roles
 from memgui.estimator.stacks import Kind, Stack, Stretch
@@ -191,11 +191,49 @@ class Walk(Inside):
 
     # -- backward ---------------------------------------------------------------------------------
 
+    @once
+    def loss_back(self) -> Point:
+        """The block after the layers, run back."""
+        return self._tail_back(self._turned)
+
+    @once
+    def after_loss(self) -> Stock:
+        """What is alive when it has."""
+        return self._after_tail(self._turned)
+
+    @once
+    def _turned(self) -> Stock:
+        return self.turned()
+
+    @once
+    def beside_loss(self) -> Beside | None:
+        """What bounds the rest of the backward pass; nothing where that is hard to tell."""
+        program = self.program
+        if self.consumer is not None or self.refers or any(kind.recomputed for kind in program.kinds):
+            return None
+        there = program.tail_role.starts.values()
+        buffers = [one for one in program.cast.buffers if one not in there]
+        waiting = [group(buffers).pairs]
+        inside: list[tuple[Pairs, ...]] = []
+        for stack in program.stacks:
+            frame = stack.frame
+            waiting += frame.start.pairs, stack.leaf.pairs, stack.results_kept.pairs
+            if stack is not program.stacks[0]:
+                waiting += frame.most_left
+                inside.append((frame.most_back_in_any,))
+            for kind in stack.kinds:
+                inside.append(
+                    (
+                        *[block.start.pairs for block in kind.blocks],
+                        *[block.most_back_in_any for block in kind.blocks],
+                    )
+                )
+        return Beside(tuple(waiting), tuple(inside), (program.stacks[0].frame.most_back_in_any,))
+
     def _way_back(self) -> Iterator[Point | Row]:
         program = self.program
-        live = self.turned()
-        yield self._tail_back(live)
-        live = self._after_tail(live)
+        yield self.loss_back
+        live = self.after_loss
         for stack in reversed(program.stacks):
             last = sum([kind.count for kind in stack.kinds]) - 1
             again = dict(stack.made_again)
@@ -239,7 +277,8 @@ class Walk(Inside):
             sort = self.sort_back(frame)
             live.add(frame.start, sort)
             yield Point(stack.frame_key, *self.stem_back(stack, live))
-            live = self._over(live, frame, stack.role, sort)
+            if stack is not program.stacks[0]:  # nothing comes after the first one's
+                live = self._over(live, frame, program.back[stack][1], sort)
 
     def turned(self) -> Stock:
         """What is alive as the backward pass begins."""
@@ -247,12 +286,12 @@ class Walk(Inside):
 
     def returning(self, stack: Stack) -> Iterator[tuple[Stretch, str]]:
         """The layers of a stack in the order of backward, and which of its ends they are."""
-        for stretch in stack.back:
+        for stretch in self.program.back[stack][0]:
             yield stretch, ""
 
     def stem_back(self, stack: Stack, live: Stock) -> tuple[Stock, Outside]:
         """The block before the layers, run back, and what is alive before."""
-        return live, self._back_outside(stack.frame, stack.role)
+        return live, self._back_outside(stack.frame, self.program.back[stack][1])
 
     def _tail_back(self, live: Stock) -> Point:
         tail = self.program.tail

@@ -56,6 +56,13 @@ def test_bounds_hold_and_the_first_highest_point_is_found(model: str, settings: 
     assert (found.bytes, found.order) == (max(whole), whole.index(max(whole)))
     assert heights.highest_of(points, max(whole)) == found
     assert heights.highest_of(points, max(whole) + 1) is None
+    if isinstance(run, TrainingRun):
+        rows = [(row, 7) for row in walk.rows_forward]
+        below = heights.beside_loss(rows[:-1], 3)
+        others = [most for most, (point, _) in zip(whole, points, strict=True) if point.key != "loss"]
+        assert below is None or max(others) <= below
+        loss = heights.at_loss(rows, 3)
+        assert loss is None or (loss.bytes, loss.order) == (found.bytes, found.order)
     for point, _ in points:  # inside layers too, bounds hold and the first of the highest spots is found
         inside = [_peak(heights, spot) for spot in heights.spots(point.inside)]
         for spot, most in zip(heights.spots(point.inside), inside, strict=True):
@@ -66,6 +73,14 @@ def test_bounds_hold_and_the_first_highest_point_is_found(model: str, settings: 
         )
         components, _ = Contents(heights.numbers).sums(heights.whole(point))
         assert sum(components.values()) == heights.amount(point)
+
+
+def test_where_the_loss_holds_most_backward_is_not_gone_through() -> None:
+    run = run_of(scenario("gemma-3-1b-it", {"training.sequence_length": 4096}))
+    assert run.peak().stage == "backward.loss"
+    assert isinstance(run, TrainingRun)
+    assert "back" not in vars(run.program)
+    assert "rows_backward" not in vars(run.walk(accumulate=False))
 
 
 def _peak(heights: Heights, spot: Spot) -> int:
