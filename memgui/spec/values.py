@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Texts, for a start reads none: re compiles them when they are first asked for, and keeps them.
 _NUMBER = (
     r"^((?:[+-]?[0-9][0-9,_\u00a0\u2009\u202f ']*(?:\.[0-9]*)?|[+-]?\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?)"
-    r"\s*([A-Za-zµ]*)$"
+    r"\s*([A-Za-zµ]*|%)$"
 )
 _POWERS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 _TOKENS = {"": 1, "k": 2**10, "m": 2**20}
@@ -24,6 +24,7 @@ _SIZES |= {unit + tail: 2 ** (10 * power) for power, unit in enumerate("kmgt", 1
 _UNITS = {  # as they are usually written; any capitals are understood
     Kind.BYTES: "bytes, KB, MB, GB, TB, KiB, MiB, GiB, TiB",
     Kind.TOKENS: "k, M",
+    Kind.RATIO: "%",
 }
 _GROUPED = r"[+-]?[0-9]{1,3}(?:,[0-9]{3})*(?![0-9,])"
 _OTHER_GROUPS = "[_\u00a0\u2009\u202f ']"
@@ -34,19 +35,26 @@ def parse(path: str, text: str) -> Any:
     """The value that ``text`` means for the field at ``path``.
 
     In token fields ``k`` is 1,024, in counts k, M, B are powers of a thousand, byte fields take
-    ``GiB`` and ``GB``; ``1.5e9`` is exactly that number.  Nothing is clamped: :class:`ScenarioError` says
-    what is allowed.
+    ``GiB`` and ``GB``, shares ``%``; ``1.5e9`` is exactly that number.  Nothing is clamped:
+    :class:`ScenarioError` says what is allowed.
     ``KeyError`` where there is no such field.
     """
+    field = BY_PATH[path]
     value = read(path, text)
-    issue = check(BY_PATH[path], value)
+    if field.kind in (Kind.COUNT, Kind.TOKENS, Kind.BYTES):
+        _require_grouped(field, text)
+    issue = check(field, value)
     if issue is not None:
         raise ScenarioError(issue)
     return value
 
 
 def read(path: str, text: str) -> Any:
-    """Like :func:`parse`, but a value outside the field's range is returned, not refused."""
+    """Like :func:`parse`, but of what is still being typed.
+
+    A value outside the field's range is returned, not refused; so is a whole number with a comma where a
+    digit may just be missing.
+    """
     field = BY_PATH[path]
     text = text.strip()
     if text != one_line(text):
@@ -69,7 +77,7 @@ def read(path: str, text: str) -> Any:
         case Kind.CHOICES:
             value = tuple(part for part in re.split(r"[\s,]+", text) if part)
         case Kind.RATIO:
-            value = float(_number(field, text, _POWERS))
+            value = _ratio(field, text)
         case _:
             from fractions import Fraction  # when something is typed, not at each start
 
@@ -85,6 +93,12 @@ def read(path: str, text: str) -> Any:
                 )
             value = int(number)
     return value
+
+
+def _ratio(field: Field, text: str) -> float:
+    if text.endswith("%"):
+        return float(_number(field, text, {"%": 1}) / 100)
+    return float(_number(field, text, _POWERS))
 
 
 def _flag(field: Field, text: str) -> bool:
@@ -118,8 +132,18 @@ def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
             ),
             known=known,
         )
-    if (unit or field.kind is Kind.RATIO) and not commas_part_thousands(text):
-        # in whole numbers a digit may just be missing
+    if unit or field.kind is Kind.RATIO:  # else a digit may just be missing
+        _require_grouped(field, text)
+    try:
+        return Fraction(re.sub(r"[^0-9.eE+-]", "", matched.group(1))) * units[unit]
+    except ValueError:
+        raise _fault(
+            field, text, QT_TRANSLATE_NOOP("messages", "{path} cannot be “{value}”: a number is needed.")
+        ) from None
+
+
+def _require_grouped(field: Field, text: str) -> None:
+    if not commas_part_thousands(text):
         raise _fault(
             field,
             text,
@@ -128,12 +152,6 @@ def _number(field: Field, text: str, units: dict[str, int]) -> Fraction:
                 "{path} cannot be “{value}”: a comma parts thousands, a point parts decimals.",
             ),
         )
-    try:
-        return Fraction(re.sub(r"[^0-9.eE+-]", "", matched.group(1))) * units[unit]
-    except ValueError:
-        raise _fault(
-            field, text, QT_TRANSLATE_NOOP("messages", "{path} cannot be “{value}”: a number is needed.")
-        ) from None
 
 
 def commas_part_thousands(text: str) -> bool:
@@ -177,7 +195,7 @@ def _not_allowed(field: Field, value: object) -> Issue:
 
 
 def _out_of(field: Field, value: object, range_: Message) -> Issue:
-    shown: str | int | float = value if isinstance(value, (int, float)) else str(value)[:80]
+    shown: str | int | float = value if isinstance(value, (int, float)) else str(value)[:80] or "“”"
     return Issue(
         "error",
         "not_allowed",

@@ -98,7 +98,7 @@ class NumberBox(SpinBox):
         if value != self._value:
             self._value = value
             self.edited.emit(value, False)
-        if text.rstrip()[-1:].isalpha() and value is not None:
+        if value is not None and (text.rstrip()[-1:].isalpha() or text.rstrip().endswith("%")):
             self._show()  # the unit is complete: say at once what it comes to
 
     def _tell(self, issue: Issue | None) -> None:

@@ -65,6 +65,10 @@ def test_a_unit_is_resolved_at_once(qtbot: QtBot) -> None:
     made.lineEdit().insert("  64k ")  # as pasted
     made.lineEdit().textEdited.emit("  64k ")
     assert made.lineEdit().text() == "65,536"
+    share, edits, _ = box(qtbot, "inference.gpu_memory_utilization", 0.9)
+    write(share, "85%")
+    assert share.lineEdit().text() == "0.85"
+    assert edits[-1] == 0.85
 
 
 def test_text_that_is_no_number_is_kept_and_told(qtbot: QtBot) -> None:
