@@ -1,6 +1,6 @@
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
@@ -210,3 +210,24 @@ def test_primary_button_is_filled(qtbot: QtBot) -> None:
     assert LIGHT.accent.name() in colours_in(button)
     window.setPalette(DARK.qpalette())
     assert DARK.accent.name() in colours_in(button)
+
+
+def test_a_file_dropped_on_a_line_is_the_windows_and_a_text_is_the_lines(qtbot: QtBot) -> None:
+    line = LineEdit("search")
+    window = shown(qtbot, line)
+    file, text = QMimeData(), QMimeData()
+    file.setUrls([QUrl.fromLocalFile("/models/config.json")])
+    text.setText("llama")
+    taken = []
+    for mime in (file, text):
+        event = QDragEnterEvent(
+            QPoint(5, 5),
+            Qt.DropAction.CopyAction,
+            mime,
+            Qt.MouseButton.LeftButton,
+            Qt.KeyboardModifier.NoModifier,
+        )
+        QApplication.sendEvent(line, event)
+        taken.append(event.isAccepted())
+    assert taken == [False, True]
+    window.close()

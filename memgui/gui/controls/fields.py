@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QResizeEvent, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QDragEnterEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QResizeEvent,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
@@ -54,6 +62,13 @@ class LineEdit(QLineEdit):
         if invalid != self._invalid:
             self._invalid = invalid
             self.update()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Text may be dropped here; a file is the window's to open, not an address to write in."""
+        if event.mimeData().hasUrls():
+            event.ignore()
+        else:
+            super().dragEnterEvent(event)
 
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), Look.of(self).px(FIELD_HEIGHT))
