@@ -9,7 +9,7 @@ import msgspec
 
 from memgui._resources import root
 from memgui.catalog.entries import DeviceEntry, ModelEntry
-from memgui.catalog.search import Index
+from memgui.catalog.search import Index, key, kin
 from memgui.spec import QT_TRANSLATE_NOOP, Message, ModelSpec, Scenario
 
 FIRST_MODEL = "meta-llama/Meta-Llama-3.1-8B"
@@ -54,6 +54,20 @@ class Catalog:
             )
         return found
 
+    def kin(self, name: str) -> ModelEntry | None:
+        """The base or tuned version that stands here of the model called ``name``, which does not.
+
+        ``meta-llama/Llama-3.1-8B-Instruct`` has the layers of ``Llama-3.1-8B``.  Where versions differ in
+        size there is none.
+        """
+        organisation, _, title = name.rpartition("/")
+        found = [
+            entry
+            for place, entry in self._kin.get(kin(title), ())
+            if not organisation or key(organisation) == key(place)
+        ]
+        return found[0] if len({entry.parameters for entry in found}) == 1 else None
+
     def device(self, name: str) -> DeviceEntry:
         """The device called ``name``, in any case; :class:`UnknownName` lists near matches."""
         found = self._devices.get(name)
@@ -87,9 +101,17 @@ class Catalog:
     @cached_property
     def _models(self) -> Index[ModelEntry]:
         return Index(
-            (entry, (entry.title, entry.name, *entry.aliases), (entry.family, entry.organisation, entry.size))
-            for entry in self.models
+            (entry, entry.names, (entry.family, entry.organisation, entry.size)) for entry in self.models
         )
+
+    @cached_property
+    def _kin(self) -> dict[str, list[tuple[str, ModelEntry]]]:
+        """Entries by what their versions have in common, each with the place in its name."""
+        found: dict[str, list[tuple[str, ModelEntry]]] = {}
+        for entry in self.models:
+            for common in {kin(name) for name in entry.names} - {""}:
+                found.setdefault(common, []).append((entry.name.rpartition("/")[0], entry))
+        return found
 
     @cached_property
     def _devices(self) -> Index[DeviceEntry]:

@@ -28,6 +28,13 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.name.rpartition("/")[2]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Every name it is found under: an alias counts with the organisation before it, too."""
+        place = self.name.rpartition("/")[0]
+        whole = (f"{place}/{alias}" for alias in self.aliases if place and "/" not in alias)
+        return (self.title, self.name, *self.aliases, *whole)
+
+    @property
     def size(self) -> str:
         """The parameter count as people say it: ``8.03B``."""
         return short_count(self.parameters)

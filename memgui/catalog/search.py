@@ -28,6 +28,27 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(part for token in tokens(text) for part in (token, *_PART.findall(token)))
 
 
+TUNED = frozenset(("instruct", "chat", "it", "base", "hf", "pt"))
+"""What names say of how a model was trained on: its layers are the same."""
+_SIZE = re.compile(r"[0-9.x]+[bm]")
+
+
+def kin(name: str) -> str:
+    """What base and tuned versions of one model have in common, ``Qwen2.5-7B``, as it is compared.
+
+    Empty for a name without a size: there ``base`` is one.
+    """
+    said = tokens(name.rpartition("/")[2])
+    if not any(_SIZE.fullmatch(word) for word in said):
+        return ""
+    return "".join(word for word in said if word not in TUNED)
+
+
+def _says_tuned(word: str) -> bool:
+    """Also of a word that is still being typed."""
+    return any(one.startswith(word) for one in TUNED)
+
+
 class Index(Generic[T]):
     """Entries by name, and in order of how well they answer what was typed so far."""
 
@@ -59,12 +80,16 @@ class Index(Generic[T]):
         """Entries that answer ``text``, best first; all of them, in order, where it is empty.
 
         Every word typed has to be found, at the start of a word or inside a name.  Where nothing has
-        them all, words much like those typed are looked for instead.
+        them all, what says how a model was trained on need not be, else words much like those typed are
+        looked for.
         """
         typed = tokens(text)
         if not typed:
             return [entry for entry, _, _ in self._rows[:limit]]
         found = self._ranked(key(text), [(word,) for word in typed])
+        needed: list[tuple[str, ...]] = [(word,) for word in typed if not _says_tuned(word)]
+        if not found and needed:
+            found = self._ranked("", needed)
         if not found:
             found = self._ranked("", [self._like(word) for word in typed])
         return [entry for _, _, entry in found[:limit]]

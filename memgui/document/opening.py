@@ -227,11 +227,16 @@ class Opening(Telling):
         return True
 
     def open_named(self, name: str) -> None:
-        """Put the built-in model called ``name`` into the open scenario."""
+        """Put the built-in model called ``name``, or another version of it, into the open scenario."""
+        from memgui.planning.opening import named
+
         try:
-            self.use_entry(self.catalog.model(name))
+            found = named(name, self.catalog)
         except UnknownName as unknown:
             self._tell(unknown.message, severity="error")
+            return
+        told = self._put(found.model, None, found.report)
+        self._say_open(found.model.name, (*found.report.assumed, *told))
 
     def _load(self, state: State, name: str) -> None:
         text = QCoreApplication.translate("Library", "Open {name}").format(name=name)

@@ -17,7 +17,7 @@ from memgui.estimator.coverage import NotCovered
 from memgui.estimator.estimate import parameters
 from memgui.estimator.targets import TARGETS, usual_targets, with_usual_targets
 from memgui.files.addresses import from_network, is_address
-from memgui.files.bounded import FileFault, Progress, display_name, read_whole
+from memgui.files.bounded import FileFault, Progress, display_name, printable, read_whole
 from memgui.importers.hf_config import Imported, import_config, import_weights
 from memgui.importers.model_folder import Kind, ModelSource, detect, read_weights
 from memgui.importers.quantization import Quantization, quantization_beside
@@ -92,11 +92,27 @@ def opened(text: str, catalog: Catalog) -> Opened:
     if os.path.exists(text):
         return opened_path(Path(text))
     try:
-        return Opened(catalog.model(text).model)
+        return named(text, catalog)
     except UnknownName:
         if _looks_like_a_path(text):
             return opened_path(Path(text))
         raise
+
+
+def named(name: str, catalog: Catalog) -> Opened:
+    """The built-in model called ``name``, or another version of it, which is said; else ``UnknownName``."""
+    try:
+        return Opened(catalog.model(name).model)
+    except UnknownName:
+        entry = catalog.kin(name)
+        if entry is None:
+            raise
+    text = QT_TRANSLATE_NOOP(
+        "messages",
+        "{asked} is not built in: {name} is taken, as base and tuned versions have the same layers.",
+    )
+    told = Message(text, {"asked": printable(name), "name": entry.name})
+    return Opened(entry.model, ImportReport(assumed=(told,)))
 
 
 def _looks_like_a_path(text: str) -> bool:

@@ -140,6 +140,11 @@ SAME = {
 }
 """Where the collected configurations hold the model's own file, which is taken."""
 
+ALSO = {
+    "meta-llama/Llama-3.1-70B-Instruct": ("meta-llama/Llama-3.3-70B-Instruct", "Llama-3.3-70B-Instruct"),
+}
+"""Later trainings of a model, with the very same layers."""
+
 LONGEST = {
     "codellama-34b": 16384,
     "deepseek-llm-7b": 4096,

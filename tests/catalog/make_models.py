@@ -14,7 +14,7 @@ from memgui.catalog.search import key
 from memgui.importers.families import FAMILIES
 from memgui.importers.hf_config import import_config, model_from_config
 from memgui.spec import ModelSpec
-from tests.catalog.hub_names import HUB_NAMES, LONGEST, SAME
+from tests.catalog.hub_names import ALSO, HUB_NAMES, LONGEST, SAME
 from tests.catalog.known import COMPLETED, COMPLETED_BY, KNOWN, PLAIN, SOURCE
 from tests.importers.parameters import count
 
@@ -96,6 +96,7 @@ def models(shared: Path) -> list[ModelEntry]:
     entries = _collected(shared / "data" / "hf_configs")
     _add_truth(entries, shared / "truth")
     _add_known(entries, shared / "data" / "hf_configs")
+    entries = [replace(e, aliases=(*e.aliases, *ALSO.get(e.name, ()))) for e in entries]
     return sorted(entries, key=lambda e: (e.family.casefold(), e.parameters, e.name.casefold()))
 
 

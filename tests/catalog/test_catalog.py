@@ -196,3 +196,43 @@ def test_catalog_is_what_the_generator_makes(catalog: Catalog) -> None:
     gpus = json.loads((SHARED / "data" / "gpus.json").read_text("utf-8"))
     assert tuple(devices(gpus)) == catalog.devices
     assert tuple(models(SHARED)) == catalog.models
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("meta-llama/Llama-3.1-8B", "meta-llama/Meta-Llama-3.1-8B"),  # as it is called there by now
+        ("meta-llama/llama-3.3-70b-instruct", "meta-llama/Llama-3.1-70B-Instruct"),
+    ],
+)
+def test_a_model_is_found_as_the_hub_calls_it(catalog: Catalog, asked: str, found: str) -> None:
+    assert catalog.model(asked).name == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Meta-Llama-3.1-8B"),
+        ("Qwen/Qwen2.5-VL-7B", "Qwen/Qwen2.5-VL-7B-Instruct"),
+        ("google/gemma-2-9b-it", "google/gemma-2-9b"),
+        ("mixtral 8x7b instruct v0.1", "mistralai/Mixtral-8x7B-v0.1"),
+        ("deepseek-ai/deepseek-llm-7b-chat", "deepseek-ai/deepseek-llm-7b-base"),
+    ],
+)
+def test_another_version_of_a_model_is_its_kin_and_found_by_search(
+    catalog: Catalog, asked: str, found: str
+) -> None:
+    with pytest.raises(UnknownName):
+        catalog.model(asked)
+    kin = catalog.kin(asked)
+    assert kin is not None
+    assert kin.name == found
+    assert catalog.search(asked)[0].name == found
+    assert catalog.search(asked + " ins")[0].name == found
+
+
+@pytest.mark.parametrize(
+    "asked", ["t5", "bert-base", "whisper-large", "instruct", "8b", "", "facebook/Llama-3.1-8B-Instruct"]
+)
+def test_a_name_without_a_size_or_of_another_house_has_no_kin(catalog: Catalog, asked: str) -> None:
+    assert catalog.kin(asked) is None

@@ -188,6 +188,10 @@ def test_a_built_in_model_is_taken_by_any_case_of_its_name(house: House) -> None
     assert house.document.scenario.model == entry.model
     house.library.open_named("no such model at all")
     assert house.told[-1].severity == "error"
+    house.library.open_named("google/gemma-2-9b-it")
+    assert house.document.scenario.model.name == "gemma-2-9b"
+    assert house.told[-1].severity == "info"
+    assert "google/gemma-2-9b-it is not built in: google/gemma-2-9b is taken" in house.told[-1].message.text
 
 
 def test_a_shared_text_opens_what_was_copied(house: House) -> None:

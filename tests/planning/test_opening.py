@@ -133,6 +133,16 @@ def test_what_is_not_there_is_said_of_the_path_or_the_name(tmp_path: Path, catal
         opened("no-such-model", catalog)
 
 
+def test_another_version_of_a_built_in_model_is_opened_and_said(catalog: Catalog) -> None:
+    found = opened("google/gemma-2-9b-it", catalog)
+    assert found.model.name == "gemma-2-9b"
+    assert [one.text for one in found.assumptions] == [
+        "google/gemma-2-9b-it is not built in: google/gemma-2-9b is taken, as base and tuned versions have "
+        "the same layers."
+    ]
+    assert opened("google/gemma-2-9b", catalog).assumptions == ()
+
+
 def test_lengths_that_nobody_chose_end_where_learned_positions_end(catalog: Catalog) -> None:
     short = replace(
         replace(catalog.first_scenario(), "model.max_position_embeddings", 1024),
