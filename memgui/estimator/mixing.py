@@ -23,9 +23,9 @@ def convolution(
 
     ``viewed``: the weight is given in another shape, and autocast keeps no copy of a view.
     """
-    x = cast(t, x, t.autocast) if t.autocast else x
-    used = copy_of_weight(t, w, t.autocast or w.width) if viewed else weight(t, w, t.autocast)
     shift = weight(t, bias, t.autocast) if bias is not None else None
+    used = copy_of_weight(t, w, t.autocast or w.width) if viewed else weight(t, w, t.autocast)
+    x = cast(t, x, t.autocast) if t.autocast else x
     operands = (x, used) if shift is None else (x, used, shift)
     back: Back = tuple((operand, NEW) for operand in operands if operand.grad)
     out = t.tensor(name, dims, used.width, bool(back))
@@ -78,9 +78,12 @@ def contraction(
 ) -> Tensor:
     """``torch.einsum`` of two tensors: a batched product, which wants its operands in order.
 
-    ``copies``: (each of) these are put in order first; ``turned``: the gradient of the result is.
+    Autocast casts them before.  ``copies``: (each of) these are put in order first; ``turned``: the
+    gradient of the result is.
     """
     first, second = copies if isinstance(copies, tuple) else (copies, copies)
+    if t.autocast:
+        a, b = cast(t, a, t.autocast), cast(t, b, t.autocast)
     a = clone(t, a) if first else a
     b = clone(t, b) if second else b
     y = matmul(t, a, b, name, dims)

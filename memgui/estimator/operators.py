@@ -77,10 +77,10 @@ def linear(
     """``F.linear``: saves its input if the weight is trained, the weight if the input needs a gradient."""
     used: Tensor = w
     shift: Tensor | None = bias
-    if t.autocast:
-        x = cast(t, x, t.autocast)
-        used = weight(t, w, t.autocast) if isinstance(w, Parameter) else cast(t, w, t.autocast)
+    if t.autocast:  # the last argument first, as compilers evaluate them
         shift = weight(t, bias, t.autocast) if bias is not None else None
+        used = weight(t, w, t.autocast) if isinstance(w, Parameter) else cast(t, w, t.autocast)
+        x = cast(t, x, t.autocast)
     back = edges(x, NEW, used, NEW)
     if shift is not None and shift.grad:
         back = (*back, (shift, NEW))
@@ -90,7 +90,8 @@ def linear(
 
 def matmul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
     """Batched matrix product: saves each operand whose partner needs a gradient."""
-    a, b = _computed(t, a), _computed(t, b)
+    b = _computed(t, b)
+    a = _computed(t, a)
     out = t.tensor(name, dims, _wider(a, b), a.grad or b.grad)
     return t.record("bmm", (a, b), out, *product(a, b))
 
@@ -357,7 +358,7 @@ def flash_attention(
 
     ``inner``: what its backward allocates beside the gradients.
     """
-    q, k, v = _computed(t, q), _computed(t, k), _computed(t, v)
+    v, k, q = _computed(t, v), _computed(t, k), _computed(t, q)
     out = t.tensor("attention output", dims, q.width, q.grad or k.grad or v.grad)
     lse = t.tensor("log-sum-exp", rows, FP32)
     seed = t.tensor("dropout seed", (seed_bytes,), 1)
@@ -375,7 +376,7 @@ def efficient_attention(
     inner: tuple[int, int] | None = None,
 ) -> Tensor:
     """The memory-efficient kernel: as flash, rows padded to 32, 16 bytes of seed, and the mask if any."""
-    q, k, v = _computed(t, q), _computed(t, k), _computed(t, v)
+    v, k, q = _computed(t, v), _computed(t, k), _computed(t, q)
     out = t.tensor("attention output", dims, q.width, q.grad or k.grad or v.grad)
     lse = t.tensor("log-sum-exp", rows, FP32)
     seed = t.tensor("dropout seed", (16,), 1)

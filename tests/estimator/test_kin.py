@@ -42,17 +42,16 @@ def test_cache(row: dict[str, Any]) -> None:
 ADAPTED = read("all_linear")["trained"]
 
 ADAPTED_OTHERWISE = {
-    "deepseek_v32": "its indexer's layers, which no gradient reaches",
+    "deepseek_v32": "its indexer's layers, which no gradient reaches: counted, as nothing that is trained",
     "glm_moe_dsa": "the same",
-    "phimoe": "its routers",
+    "phimoe": "its routers, beside which PEFT's adapters fail: they return several tensors",
     "llama4_text": "the same",
-    "gemma4-a4b": "the same",
     "gemma3n_text": "coefficients of its streams",
     "esm": "the head for contacts, which is not used",
     "layoutlm": "the pooler, which is not used",
     "mobilebert": "the head's further matrix",
 }
-"""Small linear layers that adapters are not written beside; see KNOWN_GAPS.md."""
+"""Small linear layers that adapters are not written beside, or not as trained; see KNOWN_GAPS.md."""
 
 
 @pytest.mark.parametrize("name", [name for name in ADAPTED if name not in ADAPTED_OTHERWISE])

@@ -167,9 +167,9 @@ def _decomposed(
     half = t.autocast or down.width
     seen = op.cast(t, identity, half)
     through = t.tensor("A of identity", (*wide, "r"), half)
-    t.run("mm", (seen, down), (through,), (), ())
+    t.run("mm", (seen, op.weight(t, down, half)), (through,), (), ())
     product = t.tensor("B @ A", (*wide, *out), half)
-    t.run("mm", (through, up), (product,), (), ())
+    t.run("mm", (through, op.weight(t, up, half)), (product,), (), ())
     t.use(identity)
     t.cut_off(seen, through)
     update = op.cast(t, product, width)
@@ -195,7 +195,7 @@ def _decomposed(
     straight = op.mul(t, again, less, "base, rescaled", dims)
     crossed = op.scale(t, op.mul(t, outer, ratio, "adapter, rescaled", dims))
     extra = op.add(t, straight, crossed, name)
-    t.use(x, again, seen, through, product, update, outer, *((weight,) if weight is not None else ()))
+    t.use(x, again, seen, through, update, outer, *((weight,) if weight is not None else ()))
     result = op.add(t, base, extra, name)
     t.use(extra)
     return result

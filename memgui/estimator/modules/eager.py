@@ -15,6 +15,9 @@ INT64 = 8
 UNRETURNED = ("mvp",)
 """Models whose attention returns probabilities to those alone who ask for them."""
 
+LEFT_TO_AUTOCAST = ("llama4_text", "llama4")
+"""Decoders whose attention does not cast probabilities by itself, as encoders' does not."""
+
 NAMED_OUTPUTS = ("bloom", "mpt")
 """Models whose layers return probabilities, and which have a name for all that a layer returns."""
 
@@ -49,7 +52,7 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
         probabilities = op.cast(t, probabilities, q.width)
     elif m.score_scaling == "in_place":  # Falcon's name for its scores is that of its probabilities
         t.use(scores)
-    elif m.is_decoder and not m.num_encoder_layers:  # encoders and their decoders leave it to autocast
+    elif m.is_decoder and not m.num_encoder_layers and m.model_type not in LEFT_TO_AUTOCAST:
         probabilities = op.cast(t, probabilities, v.width)
     t.use(weights)
     if m.score_scaling == "fused":
@@ -63,7 +66,8 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     else:
         t.hold(probabilities)
     width = c.options.autocast or v.width
-    probabilities, values = op.cast(t, probabilities, width), op.cast(t, v, width)
+    values = op.cast(t, v, width)
+    probabilities = op.cast(t, probabilities, width)
     values = batched(t, c, values)
     out = op.matmul(t, probabilities, values, "attention output", (*c.rows, "a", v.dims[-1]))
     t.use(k, v)
@@ -80,7 +84,8 @@ def _scores(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
     if m.score_scaling == "upcast":
         return _upcast(t, c, q, k)
     width = c.options.autocast or (FP32 if m.scores_in_fp32 else q.width)
-    q, k = op.cast(t, q, width), op.cast(t, k, width)
+    k = op.cast(t, k, width)
+    q = op.cast(t, q, width)
     q, k = batched(t, c, q), batched(t, c, k)
     scores = op.matmul(t, q, k, "scores", dims)
     if m.score_scaling == "fused":

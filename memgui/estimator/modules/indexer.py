@@ -7,6 +7,7 @@ scores of every pair of tokens, for every one of its heads, in fp32.
 from __future__ import annotations
 
 from memgui.estimator import operators as op
+from memgui.estimator.modules.adapters import idle_adapter
 from memgui.estimator.modules.cache import cached
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.reach import Reach
@@ -108,6 +109,7 @@ def _without_gradient(t: Tape, x: Tensor) -> Tensor:
 
 def _linear(t: Tape, c: Context, x: Tensor, name: str, out: Dims, wide: Dims, dims: Dims) -> Tensor:
     w = t.parameter(f"{name}.weight", (*out, *wide), c.options.width, False)
+    idle_adapter(t, c, name.removeprefix("indexer."), out, wide)
     y = op.linear(t, x, w, None, name, dims)
     if w.copy is not None and c.options.base_trained:  # autocast keeps copies of weights that want a gradient
         t.cast_cache.append(w.copy)

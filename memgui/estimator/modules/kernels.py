@@ -234,7 +234,7 @@ def _math(
     """SDPA's composite path: everything in fp32, the scores of every pair of tokens kept."""
     o = c.options
     wanted = o.autocast or q.width
-    q, k, v = (op.cast(t, x, wanted) for x in (q, k, v))
+    v, k, q = (op.cast(t, x, wanted) for x in (v, k, q))
     mask = None
     if masked:
         mask = spread_mask(t, c, converted_mask(t, c, biased_mask(t, c, given), wanted))

@@ -293,10 +293,13 @@ def parallel(mixer: Module, feed_forward: Module) -> Writer:
         m = c.model
         split = c.options.split.tensor > 1
         mix, feed = (shared_out(mixer), shared_out(feed_forward)) if split else (mixer, feed_forward)
-        first = norm(t, c, x, "input_layernorm")
+        first = second = norm(t, c, x, "input_layernorm")
         one = m.parallel_block == "one_norm"
+        if m.joined_branches and not one:  # Falcon has both norms before attention
+            second = norm(t, c, x, "post_attention_layernorm")
         mixed = mix(t, c, first)
-        second = first if one else norm(t, c, x, "post_attention_layernorm")
+        if not (m.joined_branches or one):
+            second = norm(t, c, x, "post_attention_layernorm")
         fed = feed(t, c, second)
         if m.joined_branches:
             joined = op.dropout(t, op.add_in_place(t, fed, mixed), c.options.hidden_dropout)

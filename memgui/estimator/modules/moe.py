@@ -225,7 +225,8 @@ def every_token(t: Tape, c: Context, x: Tensor) -> Tensor:
     t.record("scatter_", (values, indices), placed, (indices,), ((values, NEW),))
     placed32 = op.cast(t, placed, FP32)
     opened = op.pointwise(t, "sigmoid", placed32, "scores", saves="output")
-    weights = op.clone(t, op.cast(t, opened, scores.width))
+    given = op.cast(t, opened, scores.width)
+    weights = op.clone(t, given)
     t.part = before
     rows: Dims = ("E", *c.rows)
     repeated = op.clone(t, x, "tokens for every expert", (*rows, "h"))
@@ -239,7 +240,7 @@ def every_token(t: Tape, c: Context, x: Tensor) -> Tensor:
     t.use(gate, up)
     y = t.tensor("routed", c.hidden, out.width, out.grad)
     t.record("sum", (out,), y, (), ((out, NEW),))
-    t.use(routed, out)
+    t.use(routed, out, scores, given)
     return y
 
 

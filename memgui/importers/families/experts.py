@@ -219,6 +219,7 @@ def llama4(c: Config) -> Fields:
         "attention_chunk_size": chunk,
         "intermediate_size": c.count("intermediate_size_mlp", default=width),
         "softmax_in_fp32": False,
+        "branch_held": "output",
         "qk_norm": "plain" if c.flag("use_qk_norm", default=True) else "none",
         "rotary_style": "complex",
         "query_temperature": bool(c.flag("attn_temperature_tuning", default=True)),
