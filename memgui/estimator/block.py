@@ -7,7 +7,7 @@ from functools import partial
 
 from memgui.estimator.backward import Back, backward
 from memgui.estimator.bounds import born_forward
-from memgui.estimator.events import Events, Gradient, Group, Inner, Pairs, Thing, gradient_of, group
+from memgui.estimator.events import NONE, Events, Gradient, Group, Inner, Pairs, Thing, gradient_of, group
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward, left_forward
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome, Reading, outcome, read_back
@@ -209,7 +209,10 @@ class Block:
     def kept(self) -> Group:
         """What autograd keeps because of this block: its own tensors, its input, copies of weights."""
         pinned = self.tape.pinned
-        return group([root for root in self.saved if root.origin != AMBIENT and root not in pinned])
+        kept = group([root for root in self.saved if root.origin != AMBIENT and root not in pinned])
+        if kept is not NONE and not self.tape.final:  # where all the loss is
+            kept.component = "activations"
+        return kept
 
     @once
     def pinned(self) -> Group:

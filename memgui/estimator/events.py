@@ -52,10 +52,11 @@ Table = tuple[tuple[str, int, int, int], ...]
 class Group(msgspec.Struct, eq=False, gc=False):
     """Things that live and die together; ``pairs`` are their bytes, summed when asked for.
 
-    Made by :func:`group`.
+    Made by :func:`group`.  ``component``: what who sorts them says of each, where that is known.
     """
 
     things: tuple[Thing, ...]
+    component: str = ""
     summed: Pairs | None = None
     tables: dict[object, Table] | None = None
 

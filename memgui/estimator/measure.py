@@ -182,7 +182,7 @@ class Contents:
         """Add a group to ``components``; returns what the allocator's blocks add to it."""
         if group.tables is None:  # looked at for the first time: not worth a table
             group.tables = {}
-            return self._add_each(group.things, sort, times, components)
+            return self._add_each(group, sort, times, components)
         return self._add(_listed_of(group, sort), times, components)
 
     def _add(self, table: Table, times: int, components: dict[str, int]) -> int:
@@ -199,24 +199,24 @@ class Contents:
             excess += over * often
         return excess
 
-    def _add_each(
-        self, things: tuple[Thing, ...], sort: Sorter, times: int, components: dict[str, int]
-    ) -> int:
+    def _add_each(self, group: Group, sort: Sorter, times: int, components: dict[str, int]) -> int:
         """The same of what is not listed yet."""
         excess = amount = 0
-        before = ""
+        before = group.component
+        alike = bool(before)
         values, known = self.numbers.values, self._excess
-        for thing in things:
+        for thing in group.things:
             size = thing.coefficient * values[thing.monomial]
             over = known.get(size)
             if over is None:
                 over = known[size] = block_bytes(size) - size
             excess += over
-            component = sort(thing)
-            if component != before:
-                if before:
-                    components[before] = components.get(before, 0) + amount * times
-                amount, before = 0, component
+            if not alike:
+                component = sort(thing)
+                if component != before:
+                    if amount:
+                        components[before] = components.get(before, 0) + amount * times
+                    amount, before = 0, component
             amount += size
         components[before] = components.get(before, 0) + amount * times
         return excess * times
