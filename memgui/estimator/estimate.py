@@ -29,7 +29,7 @@ from memgui.estimator.stages import is_spread, narrowed, placed, rank_of, requir
 from memgui.estimator.training import TrainingRun
 from memgui.estimator.training_ranks import is_split, layers_of, stage_runs
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named
-from memgui.spec.scenario import Scenario
+from memgui.spec.scenario import Scenario, replace
 
 
 def estimate(scenario: Scenario) -> Estimate:
@@ -41,7 +41,8 @@ def estimate(scenario: Scenario) -> Estimate:
         if scenario.method != "detailed":
             from memgui.estimator.methods import estimate_by_method  # what few ask for waits until they do
 
-            return estimate_by_method(scenario, parameters(scenario))
+            full = replace(scenario, "training.method", "full")  # they know of no adapters
+            return estimate_by_method(scenario, parameters(full))
         serve = account_of(scenario.inference.engine) if scenario.task == "inference" else None
         if serve is not None:
             return serve(scenario)

@@ -38,11 +38,14 @@ def nothing_here(section: str, scenario: Scenario) -> str:
     """Why an open section has no field; empty where it would rather not be shown at all."""
     if section == "parallelism" and scenario.device.count == 1:
         return translate("Form", "One device: nothing to split. Raise the count under Device.")
+    if section == "precision" and scenario.method != "detailed":
+        return translate("Form", "A rule of thumb has a precision and an optimizer of its own.")
     return ""
 
 
 def _value(scenario: Scenario, path: str) -> str:
-    return value_text(BY_PATH[path], get(scenario, path))
+    field = BY_PATH[path]
+    return value_text(field, get(scenario, path)) if field.applies(scenario) else ""
 
 
 def _model(result: Result) -> str:
@@ -86,7 +89,9 @@ def _parallelism(scenario: Scenario) -> str:
     parts = [f"{name} {degree:,}" for name, degree in degrees.items() if degree > 1]
     if split.sharding != "none":
         parts.append(_value(scenario, "parallelism.sharding"))
-    return " · ".join(parts) or translate("Form", "{count} GPUs, not split").format(count=f"{count:,}")
+    return " · ".join(filter(None, parts)) or translate("Form", "{count} GPUs, not split").format(
+        count=f"{count:,}"
+    )
 
 
 def _device(scenario: Scenario) -> str:

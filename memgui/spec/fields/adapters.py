@@ -55,7 +55,8 @@ METHOD: tuple[Field, ...] = (
                 "frozen", QT_TRANSLATE_NOOP("fields", "Head only"), QT_TRANSLATE_NOOP("fields", "frozen body")
             ),
         ),
-        applies=when.training,
+        applies=when.detailed,
+        why_not=QT_TRANSLATE_NOOP("fields", "A rule of thumb knows full training only."),
     ),
     Field(
         "training.lora.rank",

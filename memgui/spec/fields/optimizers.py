@@ -128,7 +128,8 @@ OPTIMIZER: tuple[Field, ...] = (
                 QT_TRANSLATE_NOOP("fields", "no gradients kept"),
             ),
         ),
-        applies=when.training,
+        applies=when.detailed,
+        why_not=QT_TRANSLATE_NOOP("fields", "A rule of thumb has an optimizer of its own."),
     ),
     Field(
         "training.optimizer_implementation",

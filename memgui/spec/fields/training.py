@@ -113,7 +113,8 @@ FIELDS: tuple[Field, ...] = (
                 QT_TRANSLATE_NOOP("fields", "Megatron-LM or torchtitan"),
             ),
         ),
-        applies=when.training,
+        applies=when.detailed,
+        why_not=QT_TRANSLATE_NOOP("fields", "A rule of thumb has a precision of its own."),
     ),
     Field(
         "training.fp8_scaling",

@@ -36,18 +36,18 @@ def checkpoints(scenario: Scenario) -> bool:
 
 
 def lora(scenario: Scenario) -> bool:
-    """Whether low-rank adapters are trained."""
-    return training(scenario) and scenario.training.method == "lora"
+    """Whether low-rank adapters are trained, in detail: rules of thumb know full training only."""
+    return detailed(scenario) and scenario.training.method == "lora"
 
 
 def adapters(scenario: Scenario) -> bool:
     """Whether something is trained beside a frozen base."""
-    return training(scenario) and scenario.training.method in ("lora", "ia3", "prompt", "prefix")
+    return detailed(scenario) and scenario.training.method in ("lora", "ia3", "prompt", "prefix")
 
 
 def prompt(scenario: Scenario) -> bool:
     """Whether virtual tokens are trained."""
-    return training(scenario) and scenario.training.method in ("prompt", "prefix")
+    return detailed(scenario) and scenario.training.method in ("prompt", "prefix")
 
 
 def full(scenario: Scenario) -> bool:

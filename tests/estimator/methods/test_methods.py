@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from memgui.estimator import estimate
 from memgui.estimator.methods import estimate_by_method, omissions
 from memgui.estimator.result import COMPONENTS, Estimate, Node, Parameters
 from memgui.spec import ModelSpec, Scenario, replace
+from memgui.spec.fields import BY_PATH
 from memgui.spec.methods import VARIANTS
 from memgui.spec.validate import validate
 
@@ -324,3 +326,22 @@ def test_selective_checkpointing_is_known_to_megatron() -> None:
     fields = {"training__activation_checkpointing": "selective"}
     assert codes(scenario("detailed", GPT2_LIKE, **fields)) == []
     assert codes(scenario("megatron_paper", GPT2_LIKE, **fields)) == []
+
+
+@pytest.mark.parametrize("method", VARIANTS)
+def test_what_does_not_apply_to_a_rule_of_thumb_changes_nothing(method: str) -> None:
+    plain = scenario(method, LLAMA_13B)
+    other = scenario(
+        method,
+        replace(plain, "model.nominal_parameters", None).model,
+        training__method="lora",
+        training__lora__rank=512,
+        training__precision="fp32",
+        training__optimizer="sgd",
+        training__base_format="nf4",
+    )
+    plain = replace(plain, "model.nominal_parameters", None)
+    for path in ("training.method", "training.lora.rank", "training.precision", "training.base_format"):
+        assert not BY_PATH[path].applies(other)
+    assert sizes(estimate(other)) == sizes(estimate(plain))
+    assert estimate(other).parameters == estimate(plain).parameters

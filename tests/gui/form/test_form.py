@@ -21,7 +21,7 @@ from memgui.gui.form.summary import summary
 from memgui.gui.model_field import ModelField
 from memgui.gui.stops import stops_in
 from memgui.spec import Device, get, replace
-from memgui.spec.fields import FIELDS, Kind
+from memgui.spec.fields import BY_PATH, FIELDS, Kind
 from tests.document.fakes import Estimator, scenario
 
 LENGTH, BATCH = "training.sequence_length", "training.micro_batch_size"
@@ -425,3 +425,20 @@ def test_a_flag_is_not_disabled_under_the_hand(form: Form, document: Document) -
     form._flags.judge()
     assert row(form, path).isEnabled()
     assert row(form, path).box.hasFocus()
+
+
+@pytest.mark.parametrize("path", ["training.method", "training.precision", "training.optimizer"])
+def test_a_rule_of_thumb_knows_no_choices_but_its_own(form: Form, document: Document, path: str) -> None:
+    document.edit_many({"training.method": "lora", "training.precision": "fp32"}, "")
+    document.edit("method", "gpt_article")
+    form.open_section("precision")
+    document.settle()
+    assert path not in visible(form)
+    assert "training.lora.rank" not in visible(form)
+    empty = form.sections["precision"]._empty
+    assert empty is not None
+    assert "of its own" in empty.text()
+    form.sections[BY_PATH[path].section].more.setChecked(True)
+    document.settle()
+    assert not row(form, path).isEnabled()
+    assert "rule of thumb" in row(form, path).toolTip()
