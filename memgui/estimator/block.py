@@ -228,7 +228,8 @@ class Block:
     @once
     def returned(self) -> Group:
         """What Python holds until the block returns and autograd does not keep."""
-        return group([root for root in self.tape.held if root not in self.saved])
+        held = self.tape.held
+        return group([root for root in held if root not in self.saved]) if held else NONE
 
     @once
     def held(self) -> Group:
@@ -244,7 +245,8 @@ class Block:
     @once
     def copies(self) -> Group:
         """Autocast's copies of weights that autograd does not keep: they live to the end of forward."""
-        return group([tensor for tensor in self.tape.cast_cache if tensor not in self.saved])
+        copies = self.tape.cast_cache
+        return group([tensor for tensor in copies if tensor not in self.saved]) if copies else NONE
 
     @once
     def copies_passing(self) -> Group:
@@ -259,12 +261,14 @@ class Block:
     @once
     def cache(self) -> Group:
         """What the block puts into the cache and autograd does not keep anyway."""
-        return group([tensor for tensor in self.tape.cached if tensor not in self.saved])
+        cached = self.tape.cached
+        return group([tensor for tensor in cached if tensor not in self.saved]) if cached else NONE
 
     @once
     def cache_kept(self) -> Group:
         """The rest of what it puts there: who refers to the cache keeps it longer than autograd."""
-        return group([tensor for tensor in self.tape.cached if tensor in self.saved])
+        cached = self.tape.cached
+        return group([tensor for tensor in cached if tensor in self.saved]) if cached else NONE
 
     @once
     def replaced(self) -> Group:

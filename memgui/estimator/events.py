@@ -73,7 +73,7 @@ class Group(msgspec.Struct, eq=False, gc=False):
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """Those of the things that are tensors."""
-        return tuple(thing for thing in self.things if isinstance(thing, Tensor))
+        return tuple([thing for thing in self.things if isinstance(thing, Tensor)])
 
 
 NONE = Group(())

@@ -27,7 +27,7 @@ def convolution(
     used = copy_of_weight(t, w, t.autocast or w.width) if viewed else weight(t, w, t.autocast)
     x = cast(t, x, t.autocast) if t.autocast else x
     operands = (x, used) if shift is None else (x, used, shift)
-    back: Back = tuple((operand, NEW) for operand in operands if operand.grad)
+    back: Back = tuple([(operand, NEW) for operand in operands if operand.grad])
     out = t.tensor(name, dims, used.width, bool(back))
     return t.record("convolution", operands, out, (x, used), back)
 
@@ -35,9 +35,9 @@ def convolution(
 def join(t: Tape, parts: tuple[Tensor, ...], name: str, dims: Dims) -> Tensor:
     """``torch.cat`` along the tokens: the widest format wins; gradients are views of the whole's."""
     width = max(part.width for part in parts)
-    parts = tuple(cast(t, part, width) for part in parts)
+    parts = tuple([cast(t, part, width) for part in parts])
     out = t.tensor(name, dims, width, any(part.grad for part in parts))
-    return t.record("cat", parts, out, (), tuple((part, NEW) for part in parts if part.grad))
+    return t.record("cat", parts, out, (), tuple([(part, NEW) for part in parts if part.grad]))
 
 
 def piece(t: Tape, x: Tensor, name: str, dims: Dims) -> Tensor:
@@ -97,7 +97,7 @@ def contraction(
 def solve(t: Tape, system: Tensor, x: Tensor, name: str) -> Tensor:
     """``linalg.solve_triangular``: saves the system and its result."""
     out = t.tensor(name, x.dims, x.width, system.grad or x.grad)
-    back: Back = tuple((one, NEW) for one in (system, x) if one.grad)
+    back: Back = tuple([(one, NEW) for one in (system, x) if one.grad])
     return t.record("linalg_solve_triangular", (system, x), out, (system, out), back)
 
 

@@ -309,7 +309,7 @@ def cat(t: Tape, parts: tuple[Tensor, ...], name: str, dims: Dims) -> Tensor:
 
 def split(t: Tape, x: Tensor, names: tuple[str, ...], dims: tuple[Dims, ...]) -> tuple[Tensor, ...]:
     """Slices of ``x``: no copy; the gradients are put together in a new tensor."""
-    parts = tuple(t.view(x, name, shape) for name, shape in zip(names, dims, strict=True))
+    parts = tuple([t.view(x, name, shape) for name, shape in zip(names, dims, strict=True)])
     for part in parts:
         part.loss = x.loss
     back: Back = ((x, NEW),) if x.grad else ()
@@ -334,7 +334,7 @@ def layer_norm(t: Tape, x: Tensor, w: Parameter | None, bias: Parameter | None, 
     """``native_layer_norm``: saves its input and, in fp32, mean and 1/deviation of every row."""
     x = _full(t, x)
     operands = [x, *(weight(t, p, FP32) for p in (w, bias) if p is not None)]
-    back = tuple((operand, NEW) for operand in operands if operand.grad)
+    back = tuple([(operand, NEW) for operand in operands if operand.grad])
     out = t.tensor("norm output", x.dims, x.width, bool(back))
     out.layout = BY_HEAD
     mean_ = t.tensor("mean", rows, FP32)
@@ -397,7 +397,7 @@ def _attention(
         t.run(operator, (*operands, *masks), (out, *statistics), (), ())
         return out
     # The kernel's backward makes all three gradients; those not needed are dropped at once.
-    back = tuple((x, NEW) for x in (*operands, *masks) if x.grad)
+    back = tuple([(x, NEW) for x in (*operands, *masks) if x.grad])
     unused = sum(x.coefficient for x in operands if not x.grad)
     extra = (unused, out.monomial) if unused else None
     saves = (*operands, *masks, out, *statistics)

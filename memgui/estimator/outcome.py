@@ -63,6 +63,7 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
     found: list[Tensor] = []
     assert tape.out is not None
     reached: set[Tensor] = {tape.out, *waiting}
+    awaited = frozenset(waiting)
     coming = coming_to(tape)
     total: defaultdict[int, int] = defaultdict(int)
     whole = tape.leaf is None  # whose gradient stays
@@ -73,8 +74,8 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
         if reached.isdisjoint(op.outs):
             whole = False
             continue
-        if waiting:
-            found += [tensor for tensor in op.outs if tensor in waiting]
+        if awaited and not awaited.isdisjoint(op.outs):
+            found += [tensor for tensor in op.outs if tensor in awaited]
         for tensor, how in edges:
             if how == NEW:
                 total[tensor.monomial] += tensor.coefficient
@@ -102,7 +103,7 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
         if op.back_inner is not None:
             total[op.back_inner[1]] += op.back_inner[0]
     carried = tape.carried
-    if carried is not None and carried in waiting:  # handed out as it came: its gradient is the input's
+    if carried is not None and carried in awaited:  # handed out as it came: its gradient is the input's
         found.append(carried)
     born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
     return Reading(tuple(found), summed(born, born_forward(tape)) if tape.regions else born, whole, reached)

@@ -76,7 +76,7 @@ class Program:
         """weights that no operator uses, those that come together with how often they do"""
         self.inputs = tuple(context.inputs)
         """what a batch brings to the device"""
-        self.pinning = tuple((block, count) for block, count in self.blocks() if block.tape.pinned)
+        self.pinning = tuple([(block, count) for block, count in self.blocks() if block.tape.pinned])
         """blocks with tensors that the graph refers to until the loss dies, with how often each occurs"""
 
     @property

@@ -34,13 +34,20 @@ class Kind:
         self.count = 0
         self.fetched, self.fetched_unsaved = NONE, NONE
         """what others made and it fetches from the computer's memory, and what of that it does not save"""
-        self.shared = group([tensor for block in blocks for tensor in block.tape.handed_out])
+        shared: list[Tensor] = []
+        passed: list[Tensor] = []
+        trailing: list[Tensor] = []
+        for block in blocks:
+            tape = block.tape
+            shared += tape.handed_out
+            passed += tape.passed
+            if tape.trailing:
+                trailing += [one for one in tape.trailing if self.recomputed or one not in block.saved]
+        self.shared = group(shared)
         """what a layer of this kind hands to those that follow"""
-        self.passed = group([tensor for block in blocks for tensor in block.tape.passed])
+        self.passed = group(passed)
         """what it hands to the next layer alone, whose checkpoint keeps it"""
-        named = [(one, one in block.saved) for block in blocks for one in block.tape.trailing]
-        trailing = [one for one, saved in named if self.recomputed or not saved]
-        self.trailing = group([*trailing, *(() if self.recomputed else self.passed.things)])
+        self.trailing = group(trailing if self.recomputed else [*trailing, *passed])
         """what the model's code refers to until the next layer returns, and nobody keeps"""
 
         out = blocks[-1].tape.out
@@ -127,7 +134,8 @@ class Stack:
         shared, held = [*tape.handed_out, *given], dict.fromkeys((*tape.held, *given))
         given_up = self._unseen(chosen) if checkpointing and chosen else set()
         kept = [one for one in held if one in saved or (checkpointing and one in shared)]
-        kept = [one for one in kept if one in saved or one not in given_up]
+        if given_up:
+            kept = [one for one in kept if one in saved or one not in given_up]
         if fetches and checkpointing:
             kept = staying_here(self.frame, self.kinds, kept, shared)
         self.holds_input = out.root in held
@@ -136,11 +144,13 @@ class Stack:
         self.given_leaves = group(leaves)
         """what a layer gave to all that requires a gradient: the graph refers to it until the loss dies"""
         self.given_leaf_gradients = group([gradient_of(leaf) for leaf in leaves])
-        self.shared_kept = group([one for one in kept if one not in leaves])
+        self.shared_kept = group([one for one in kept if one not in leaves] if leaves else kept)
         """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
         makers = [block for kind in giving if not kind.recomputed for block in kind.blocks]
         early = {one for block in makers for one in block.last_used.tensors}
-        self.shared_last = group([one for one in self.shared_kept.tensors if one not in early])
+        self.shared_last = self.shared_kept
+        if early:
+            self.shared_last = group([one for one in self.shared_kept.tensors if one not in early])
         """of that, what does not go as the layer runs back that made it"""
         self.going_early: list[tuple[int, Group]] = []
         """of what is chosen, what goes before the first layer runs back: once the one of this number has"""
@@ -157,19 +167,21 @@ class Stack:
         self.locals = group([one for one in held if one not in staying])
         """what dies when the stack has returned"""
         first = self.runs[0][0]
-        again = [kind for kind, _ in self.runs if kind.recomputed]
-        self.passed_last = again[-1].passed if first.recomputed else NONE
+        self.passed_last = NONE
+        if first.recomputed:
+            self.passed_last = [kind for kind, _ in self.runs if kind.recomputed][-1].passed
         """what nobody keeps: a checkpoint keeps what its layer was passed, which is nothing for the first"""
-        trailing = [kind.trailing for kind in self.kinds]
-        self.passed_forward = trailing[0] if all(group.things for group in trailing) else NONE
+        trailing = {bool(kind.trailing.things) for kind in self.kinds}
+        self.passed_forward = NONE if False in trailing else self.kinds[0].trailing
         """what the model's code refers to until the next layer has its own, and nobody keeps"""
-        self.trails = not self.passed_forward.things and any(group.things for group in trailing)
+        self.trails = len(trailing) > 1
         """whether that is so of what some of the layers leave, while others keep it anyway"""
         self.holds_input_outside = out.root in tape.outside
         """whether the first layer's input is referred to until the loss is there"""
-        self.results = group([one for one in tape.results if one not in kept])
+        results = tape.results
+        self.results = group([one for one in results if one not in kept]) if results else NONE
         """what the model returns and autograd does not keep anyway"""
-        self.results_kept = group([one for one in tape.results if one in kept])
+        self.results_kept = group([one for one in results if one in kept]) if results else NONE
         """what it returns of what autograd keeps: who refers to the outputs keeps it longer"""
         self.leaf = group((leaf,) if leaf is not None else ())
         """what was made to require a gradient: the graph refers to it until the loss dies"""

@@ -51,7 +51,7 @@ def prefixed(t: Tape, c: Context, x: Tensor) -> Tensor:
     width = promoted(before.width, x.width)
     out = t.tensor(x.name, ("b", c.keys, *x.dims[2:]), width, True)
     out.layout = BY_HEAD
-    back = tuple((one, ALIAS if one.width == width else NEW) for one in (before, x) if one.grad)
+    back = tuple([(one, ALIAS if one.width == width else NEW) for one in (before, x) if one.grad])
     t.record("cat", (before, x), out, (), back)
     t.cache(out)
     return out

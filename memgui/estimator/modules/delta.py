@@ -53,7 +53,7 @@ def _one_by_one(t: Tape, c: Context, x: Tensor) -> Tensor:
     each = [projection(t, c, read, f"delta.{name}", name, ("gk", "ck"), ("h",)) for name in ("q", "k")]
     each.append(projection(t, c, read, "delta.v", "v", ("gv", "cv"), ("h",)))
     mixed = t.tensor("q, k, v", (*c.rows, "gc"), each[0].width, any(one.grad for one in each))
-    t.record("cat", tuple(each), mixed, (), tuple((one, ALIAS) for one in each if one.grad))
+    t.record("cat", tuple(each), mixed, (), tuple([(one, ALIAS) for one in each if one.grad]))
     if o.cache:
         mixed = convolution_state(t, c, mixed, "gc", "K")
     mixed = short_convolution(t, c, mixed, "gc", bias=False)
@@ -124,7 +124,7 @@ def _gated_norm(t: Tape, c: Context, y: Tensor, gate: Tensor) -> Tensor:
 
 def _ready(t: Tape, c: Context, *tensors: Tensor) -> tuple[Tensor, ...]:
     """By heads, and in fp32."""
-    return tuple(op.cast(t, x, FP32) for x in tensors)
+    return tuple([op.cast(t, x, FP32) for x in tensors])
 
 
 def _every_head(t: Tape, c: Context, x: Tensor) -> Tensor:
@@ -259,7 +259,7 @@ def _scan(
     for tensor in made:
         tensor.stepwise = True
     gradients = (new_v, new_k, q, k, near, across)
-    back: Back = tuple((one, NEW) for one in gradients if one.grad)
+    back: Back = tuple([(one, NEW) for one in gradients if one.grad])
     step = (last[0].coefficient, last[0].monomial)
     whole = (new_v.coefficient, new_v.monomial)
     if out.grad:

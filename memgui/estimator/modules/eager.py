@@ -208,7 +208,7 @@ def _sink_factor(t: Tape, c: Context, scores: Tensor) -> Tensor:
     less = t.tensor(
         "log-sum-exp less sinks", rows, promoted(total.width, sinks.width), total.grad or sinks.grad
     )
-    t.record("sub", (total, sinks), less, (), tuple((one, NEW) for one in (total, sinks) if one.grad))
+    t.record("sub", (total, sinks), less, (), tuple([(one, NEW) for one in (total, sinks) if one.grad]))
     t.use(total)
     return op.pointwise(t, "sigmoid", op.cast(t, less, FP32), "share", saves="output")
 
@@ -220,7 +220,7 @@ def _with_sinks(t: Tape, c: Context, scores: Tensor) -> Tensor:
     sinks = t.parameter("sinks", ("a",), o.width, o.base_trained)
     dims = (*scores.dims[:-1], one_more)
     joined = t.tensor("scores", dims, promoted(scores.width, sinks.width), scores.grad or sinks.grad)
-    back = tuple((x, NEW) for x in (scores, sinks) if x.grad)
+    back = tuple([(x, NEW) for x in (scores, sinks) if x.grad])
     t.record("cat", (scores, sinks), joined, (), back)
     lowered = _less_the_largest(t, joined)
     probabilities = op.softmax(t, lowered, lowered.width)

@@ -108,6 +108,6 @@ def _after_prompt(t: Tape, c: Context, x: Tensor, narrow: str) -> Tensor:
     prompts = op.cast(t, op.embedding(t, where, w, "prompts", ("b", "v", narrow)), x.width)
     t.part = "embedding"
     both = t.tensor("embedded tokens", ("b", c.queries, narrow), x.width, True)
-    t.record("cat", (prompts, x), both, (), tuple((one, NEW) for one in (prompts, x) if one.grad))
+    t.record("cat", (prompts, x), both, (), tuple([(one, NEW) for one in (prompts, x) if one.grad]))
     t.hold_outside(prompts, both)
     return both

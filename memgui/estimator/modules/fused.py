@@ -57,7 +57,7 @@ def rope_in_place(
 def gated(t: Tape, gate: Tensor, up: Tensor, *, in_place: bool = False) -> Tensor:
     """``act(gate) * up``: keeps both."""
     out = t.tensor("product", gate.dims, gate.width, gate.grad or up.grad)
-    back = tuple((one, REPLACES if in_place else NEW) for one in (gate, up) if one.grad)
+    back = tuple([(one, REPLACES if in_place else NEW) for one in (gate, up) if one.grad])
     return t.record("gated", (gate, up), out, (gate, up) if back else (), back)
 
 
@@ -95,6 +95,6 @@ def linear_cross_entropy(t: Tape, c: Context, x: Tensor, w: Tensor, labels: Tens
         working += (share, op.cast(t, share, FP32))
     t.use(x, used, labels, *working)
     loss = t.tensor("loss", (), FP32, x.grad or w.grad)
-    back = tuple((one, REPLACES) for one in (x, w) if one.grad)
+    back = tuple([(one, REPLACES) for one in (x, w) if one.grad])
     t.run("linear_cross_entropy", (losses,), (loss,), tuple(saves) if back else (), back)
     return loss

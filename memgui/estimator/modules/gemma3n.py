@@ -69,7 +69,7 @@ def _scaled(t: Tape, x: Tensor, target: Tensor) -> Tensor:
     width = max(y.width, own.width)
     out = t.tensor("stream", x.dims, width, y.grad or own.grad)
     extra = (2 * out.coefficient, out.monomial)
-    back = tuple((one, NEW) for one in (y, own) if one.grad)
+    back = tuple([(one, NEW) for one in (y, own) if one.grad])
     t.record("div", (y, own), out, (y, own), back, None, extra)
     t.use(x, own)
     return out
@@ -77,9 +77,9 @@ def _scaled(t: Tape, x: Tensor, target: Tensor) -> Tensor:
 
 def _stacked(t: Tape, parts: tuple[Tensor, ...], dims: Dims) -> Tensor:
     width = max(one.width for one in parts)
-    parts = tuple(op.cast(t, one, width) for one in parts)
+    parts = tuple([op.cast(t, one, width) for one in parts])
     out = t.tensor("streams", dims, width, any(one.grad for one in parts))
-    return t.record("stack", parts, out, (), tuple((one, ALIAS) for one in parts if one.grad))
+    return t.record("stack", parts, out, (), tuple([(one, ALIAS) for one in parts if one.grad]))
 
 
 # -- a layer ---------------------------------------------------------------------------------------

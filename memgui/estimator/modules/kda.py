@@ -26,7 +26,7 @@ def kimi_delta_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
         projection(t, c, read, f"attention.{name}", name, ("gv", "ck"), ("h",)) for name in ("q", "k", "v")
     ]
     mixed = t.tensor("q, k, v", (*c.rows, "gc"), each[0].width, each[0].grad or each[2].grad)
-    t.record("cat", tuple(each), mixed, (), tuple((one, ALIAS) for one in each if one.grad))
+    t.record("cat", tuple(each), mixed, (), tuple([(one, ALIAS) for one in each if one.grad]))
     if o.cache:
         mixed = convolution_state(t, c, mixed, "gc", "K")
     t.part = "mixer"
@@ -149,8 +149,9 @@ def _summed(t: Tape, pairs: Tensor) -> Tensor:
 
 def _solve(t: Tape, c: Context, system: Tensor) -> Tensor:
     """Each row of the system from those above it, in place; of every row copies of these are kept."""
-    rows = range(1, c.sizes.values["Q"])
-    copies = t.tensor("rows", ("b", "gv", "cc", sum(row * row + row for row in rows)), FP32)
+    last = c.sizes.values["Q"] - 1
+    copied = last * (last + 1) * (last + 2) // 3  # the sum of row² + row, from row 1 to the last
+    copies = t.tensor("rows", ("b", "gv", "cc", copied), FP32)
     copies.stepwise = True
     inside = t.view(system, "solved", system.dims)
     if system.grad:
@@ -203,7 +204,7 @@ def _scan(
     step = (beside.coefficient, beside.monomial)
     last = t.tensor("last state", STATE, FP32)
     gradients = (q, k, new_v, new_k, total, within)
-    back: Back = tuple((one, NEW) for one in gradients if one.grad)
+    back: Back = tuple([(one, NEW) for one in gradients if one.grad])
     whole = (within.coefficient * (2 if o.one_chunk else 1), within.monomial)
     if out.grad:
         saves = (q, k, first, later, within, *made, *(() if o.one_chunk else (new_k,)))

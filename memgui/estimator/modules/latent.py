@@ -59,6 +59,6 @@ def _expanded(t: Tape, c: Context, latent: Tensor, key: Tensor) -> tuple[Tensor,
     unrotated, values = op.split(t, expanded, ("k", "v"), ((*rows, "a", "dp"), (*rows, "a", "dv")))
     keys = t.tensor("k", (*rows, "a", "d"), expanded.width, unrotated.grad or key.grad)
     keys.layout = BY_HEAD
-    back = tuple((one, NEW) for one in (unrotated, key) if one.grad)
+    back = tuple([(one, NEW) for one in (unrotated, key) if one.grad])
     t.record("copy_", (unrotated, key), keys, (), back, None, (keys.coefficient, keys.monomial))
     return keys, values

@@ -335,9 +335,11 @@ def plan(mixer: str, feed_forward: str, together: bool = False, bare: bool = Fal
                 (feed_forward, FEED_FORWARDS, "pre_feedforward_layernorm", "post_feedforward_layernorm"),
             )
             blocks = tuple(
-                (kind, kinds[kind][1] if kind in WHOLE else residual(kinds[kind][1], *norms))
-                for kind, kinds, *norms in halves
-                if kind != "none"
+                [
+                    (kind, kinds[kind][1] if kind in WHOLE else residual(kinds[kind][1], *norms))
+                    for kind, kinds, *norms in halves
+                    if kind != "none"
+                ]
             )
             if bare:
                 key = f"{key}.first"
@@ -404,7 +406,7 @@ def _sharing(layer: LayerPlan, count: int, groups: int) -> list[tuple[LayerPlan,
     members = Counter(i * groups // count for i in range(count))
     for group, many in members.items():
         weights = f"group {group}"
-        blocks = tuple((f"{name}.first", write) for name, write in layer.blocks)
+        blocks = tuple([(f"{name}.first", write) for name, write in layer.blocks])
         runs.append((layer._replace(key=f"{layer.key}.{group}.first", blocks=blocks, weights=weights), 1))
         if many > 1:
             runs.append((layer._replace(key=f"{layer.key}.{group}", weights=weights), many - 1))

@@ -69,7 +69,7 @@ def _blocks(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     outputs = t.tensor("outputs", tokens, width, grad)
     last = t.tensor("last state", STATE, max(width, o.width))
     saved = (first, *made, *((q, k, v) if o.one_sequence else ()))
-    back: Back = tuple((one, NEW) for one in (q, k, v)) if grad else ()
+    back: Back = tuple([(one, NEW) for one in (q, k, v)]) if grad else ()
     extra = (outputs.coefficient, outputs.monomial)
     if grad:
         t.run("scan", (q, k, v, first), (outputs, last, *made), saved, back, None, extra)

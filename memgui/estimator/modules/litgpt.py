@@ -47,7 +47,7 @@ def stem(t: Tape, c: Context, _: Tensor) -> Tensor:
     t.part = t.module = "embedding"
     ids = c.ids = c.given(t, "token ids", ("b", "s"), INT64)
     c.table = t.parameter("wte.weight", ("V", "h"), o.width, o.base_trained, "vocabulary")
-    c.rotary[FULL.name] = tuple(c.given(t, f"rotary {name}", ("s", "p"), FP32) for name in ("cos", "sin"))
+    c.rotary[FULL.name] = tuple([c.given(t, f"rotary {name}", ("s", "p"), FP32) for name in ("cos", "sin")])
     return op.embedding(t, ids, c.table, "embedded tokens", ("b", "s", "h"))
 
 

@@ -22,7 +22,7 @@ def in_chunks(t: Tape, c: Context, x: Tensor, w: Parameter, labels: Tensor) -> T
     Rows of a chunk are copied where there are several sequences.
     """
     several = not c.options.one_sequence
-    shapes = tuple(("b", tokens, "h") for tokens in CHUNKS)
+    shapes = tuple([("b", tokens, "h") for tokens in CHUNKS])
     pieces = op.split(t, x, ("chunk",) * len(CHUNKS), shapes)
     if w.grad:
         t.reused.add(w)

@@ -128,7 +128,7 @@ def _scan(
     for tensor in made:
         tensor.stepwise = True
     step = (2 * last.coefficient, last.monomial)
-    back: Back = tuple((one, NEW) for one in (decay, fed, out_map) if one.grad)
+    back: Back = tuple([(one, NEW) for one in (decay, fed, out_map) if one.grad])
     whole = (decay.coefficient, decay.monomial)
     if outputs.grad:
         t.run("scan", (decay, fed, out_map, first), (outputs, last, *made), kept, back, step, whole)

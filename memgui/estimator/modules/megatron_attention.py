@@ -60,7 +60,7 @@ def latent_attention(t: Tape, c: Context, x: Tensor) -> Tensor:
 
 def _together(t: Tape, c: Context, plain: Tensor, turned: Tensor, name: str) -> Tensor:
     out = t.tensor(name, (*c.rows, "a", "d"), plain.width, plain.grad or turned.grad)
-    back = tuple((one, NEW) for one in (plain, turned) if one.grad)
+    back = tuple([(one, NEW) for one in (plain, turned) if one.grad])
     return t.record("cat", (plain, turned), out, (), back)
 
 

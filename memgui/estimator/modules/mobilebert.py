@@ -25,7 +25,7 @@ def embedded(t: Tape, c: Context, x: Tensor) -> Tensor:
         beside.append(padded(t, op.piece(t, x, "neighbours", narrow), narrow))
     three = t.tensor("three tokens", (*c.rows, 3, "e"), x.width, x.grad)
     parts = (beside[0], x, beside[1])
-    t.record("cat", parts, three, (), tuple((one, ALIAS) for one in parts if one.grad))
+    t.record("cat", parts, three, (), tuple([(one, ALIAS) for one in parts if one.grad]))
     y = projection(t, c, three, "embedding.projection", "embedded", ("h",), (3, "e"), bias=True, cut="")
     t.buffer("position ids", ("P",), INT64)
     positions = t.tensor("position ids", (1, c.queries), INT64, origin=PARAMETER)  # a slice of the buffer
@@ -83,7 +83,7 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
     rest = t.parameter("dense.weight", (wide, "V"), o.width, o.base_trained, "vocabulary")
     shift = t.parameter("decoder.bias", ("V",), o.width, o.base_trained, "vocabulary")
     both = t.tensor("head", ("h", "V"), o.width, rest.grad)
-    back = tuple((one, NEW) for one in (c.table, rest) if one.grad)
+    back = tuple([(one, NEW) for one in (c.table, rest) if one.grad])
     t.record("cat", (c.table, rest), both, (), back)
     y = op.matmul(t, x, both, "logits", (*c.rows, "V"))
     out = t.view(y, "logits", y.dims)

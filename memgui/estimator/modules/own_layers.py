@@ -55,7 +55,7 @@ def _with_own(model: ModelSpec, sizes: Mapping[str, Mapping[str, Any]], layer: L
     width = changed.get(WIDTH, model.intermediate_size)
     if width != model.intermediate_size:  # equal ones are called after the first of them
         first = next(one for one in model.layer_types if sizes.get(one, {}).get(WIDTH) == width)
-        blocks = tuple((f"{key}.{first}" if key in FEED_FORWARDS else key, write) for key, write in blocks)
+        blocks = tuple([(f"{key}.{first}" if key in FEED_FORWARDS else key, write) for key, write in blocks])
     if model.norm_placement == "post_branch_attention" and mixer == "gated_delta_net":
         (_, _), (feed, _) = blocks
         blocks = ((mixer, _normed_before(mixer)), (f"{feed}.{mixer}", _normed_before(feed)))

@@ -29,7 +29,7 @@ def with_adapter(
     up = t.parameter(f"{w.name}.lora_B", (*out, "r", ranks, "E"), width, inputs=3)
     factors = op.copy_of_weight(t, up, w.width), op.copy_of_weight(t, down, w.width)
     folded = t.tensor(w.name, w.dims, w.width, True)
-    t.record("baddbmm", (w, *factors), folded, factors, tuple((one, NEW) for one in factors))
+    t.record("baddbmm", (w, *factors), folded, factors, tuple([(one, NEW) for one in factors]))
     c.named += (folded, *factors)  # PEFT's parametrization lasts as long as the experts run
     t.part = part
     return folded

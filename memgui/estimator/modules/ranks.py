@@ -90,7 +90,7 @@ def in_ring(
     t.run("all_gather_into_tensor", (k, v), (others,), (), ())
     out = t.tensor("attention output", (*c.rows, "a", v.dims[-1]), q.width, q.grad or k.grad or v.grad)
     sums = t.tensor("log-sum-exp", ("b", "a", c.queries), FP32)
-    back = tuple((x, NEW) for x in (q, k, v) if x.grad)
+    back = tuple([(x, NEW) for x in (q, k, v) if x.grad])
     again = (2 * others.coefficient, others.monomial)
     saves = (q, k, v, out, sums) if back else ()
     name = "_scaled_dot_product_flash_attention"

@@ -142,7 +142,7 @@ def _scan(t: Tape, c: Context, fed: Tensor, decay: Tensor) -> Tensor:
         tensor.stepwise = True
     step = (2 * last.coefficient, last.monomial)
     whole = (fed.coefficient, fed.monomial)
-    back: Back = tuple((one, NEW) for one in (fed, decay) if one.grad)
+    back: Back = tuple([(one, NEW) for one in (fed, decay) if one.grad])
     if y.grad:
         t.run("scan", (fed, decay, first), (y, last, *made), tuple(kept), back, step, whole)
         t.refer(last)

@@ -117,7 +117,7 @@ def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int
         t.run("mul", (turns,), (scaled,), (), ())
         t.use(angles)
         return (scaled,)
-    made = tuple(_table(t, angles, name, FP32 if rotation.exact else width) for name in ("cos", "sin"))
+    made = tuple([_table(t, angles, name, FP32 if rotation.exact else width) for name in ("cos", "sin")])
     t.use(angles)
     return made
 
@@ -139,14 +139,14 @@ def rotate(t: Tape, c: Context, reach: Reach, *tensors: Tensor) -> tuple[Tensor,
     if found is None or not reach.rotated:
         return tensors
     if c.options.fused:
-        return tuple(_in_place(t, c, x, found) for x in tensors)
+        return tuple([_in_place(t, c, x, found) for x in tensors])
     rotation = ROTATIONS[c.model.rotary_style]
     turn, values = rotation.turn, c.sizes.values
     if rotation.written_out:
-        found = tuple(_written_out(t, table) for table in found)
+        found = tuple([_written_out(t, table) for table in found])
     if turn is _half and tensors[0].dims[-1] == "d" and values["p"] != values["d"]:
         turn = _part
-    return tuple(turn(t, c, x, found) for x in tensors)
+    return tuple([turn(t, c, x, found) for x in tensors])
 
 
 def _in_place(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
@@ -194,7 +194,7 @@ def _part_in_layer(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
 
 def _part_by_token(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
     """GPT-J: neighbours are turned together, before heads and tokens trade places; tables for each."""
-    y = _part_in_layer(t, c, x, tuple(_written_out(t, table) for table in found))
+    y = _part_in_layer(t, c, x, tuple([_written_out(t, table) for table in found]))
     y.layout = x.layout
     return y
 

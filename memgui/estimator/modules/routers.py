@@ -198,9 +198,9 @@ def sparse_mixer(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Phi-3.5-MoE's sparsemixer: one expert drawn after the other from masked probabilities."""
     drawn = [_drawn(t, c, scores) for _ in range(2)]
     weights = t.tensor("router weights", (*c.rows, "T"), drawn[0][0].width, scores.grad)
-    t.record("cat", tuple(one for one, _ in drawn), weights, (), tuple((one, NEW) for one, _ in drawn))
+    t.record("cat", tuple([one for one, _ in drawn]), weights, (), tuple([(one, NEW) for one, _ in drawn]))
     indices = t.tensor("experts of each token", weights.dims, INT64)
-    t.run("cat", tuple(at for _, at in drawn), (indices,), (), ())
+    t.run("cat", tuple([at for _, at in drawn]), (indices,), (), ())
     return weights, indices
 
 
