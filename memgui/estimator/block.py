@@ -66,11 +66,12 @@ class Block:
     """What a tape allocates, forward with and without saving and backward, each made when asked for.
 
     The ``sort_`` methods say to which component a thing alive inside the block belongs, in each
-    way of running it.
+    way of running it.  It may be ``like`` another one, which does the same and lends nothing.
     """
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, like: Block | None = None) -> None:
         self.tape = tape
+        self.like = like
         self.saved = saved_roots(tape) if tape.training else {}
         self.carried = tape.carried is not None and tape.carried in self.saved
         """whether the block saves its own input"""
@@ -186,7 +187,7 @@ class Block:
     @once
     def most_forward(self) -> Pairs:
         """A bound on what is alive beyond the start while it runs."""
-        return born_forward(self.tape)
+        return born_forward(self.tape) if self.like is None else self.like.most_forward
 
     def most_back(self, role: Role = ALONE) -> Pairs:
         """The same while it runs back."""
@@ -195,6 +196,8 @@ class Block:
     @once
     def most_back_in_any(self) -> Pairs:
         """The same, whatever its role."""
+        if self.like is not None and self.like.reading().whole:
+            return self.like.most_back_in_any
         return self._read(tuple([one for one in self.tape.handed_out if one.grad])).born
 
     @once

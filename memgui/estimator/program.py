@@ -49,10 +49,6 @@ class Program:
         values = model_values(model, rank, options.virtual_tokens)
         self.sizes = sizes = Sizes(on_rank(values, options.split))
         self.context = context = Context(model, options, sizes, names(model.model_type))
-        self.values = sizes.values
-        """what the letters of formulas are worth"""
-        self.letters: dict[str, dict[str, str]] = {}
-        """of blocks with other sizes: what letters they have in place of the usual ones"""
         if model.layer_variants:
             self._vary(rank)
         self.kinds: list[Kind] = []
@@ -113,10 +109,8 @@ class Program:
         return Block(tape)
 
     def _vary(self, rank: int) -> None:
-        """Layers of other sizes get sizes of their own; letters that differ are called after their mixer."""
+        """Layers of other sizes get sizes of their own."""
         o = self.options
-        values = dict(self.values)
-        usual = self.sizes.values
         alike: dict[tuple[tuple[str, int], ...], tuple[ModelSpec, Sizes]] = {}
         for mixer, changed in changes(self.model).items():
             what = tuple(changed.items())
@@ -124,13 +118,27 @@ class Program:
                 own = msgspec.structs.replace(self.model, **changed)
                 sizes = self.sizes.beside(on_rank(model_values(own, rank, o.virtual_tokens), o.split))
                 alike[what] = own, sizes
-            self.context.variants[mixer] = _, sizes = alike[what]
+            self.context.variants[mixer] = alike[what]
+
+    @once
+    def letters(self) -> dict[str, dict[str, str]]:
+        """Of blocks with other sizes what letters they have in place of the usual ones."""
+        found: dict[str, dict[str, str]] = {}
+        usual = self.sizes.values
+        for mixer, (_, sizes) in self.context.variants.items():
             differing = [letter for letter, value in sizes.values.items() if usual[letter] != value]
             letters = {letter: f"{letter}_{LENDING.get(mixer, mixer)}" for letter in sorted(differing)}
-            values |= {name: sizes.values[letter] for letter, name in letters.items()}
             keys = (mixer, *(f"{feed}.{mixer}" for feed in layers.FEED_FORWARDS))
-            self.letters |= dict.fromkeys(keys, letters)
-        self.values = values
+            found |= dict.fromkeys(keys, letters)
+        return found
+
+    @once
+    def values(self) -> dict[str, int]:
+        """What the letters of formulas are worth."""
+        values = dict(self.sizes.values)
+        for mixer, (_, sizes) in self.context.variants.items():
+            values |= {name: sizes.values[letter] for letter, name in self.letters[mixer].items()}
+        return values
 
     def _weights_beside(self) -> Iterator[tuple[list[Parameter], int]]:
         """Towers, which are not trained, and what only some layers have.
@@ -193,7 +201,7 @@ class Program:
             if block is None:
                 tape = taken_over(name, context, partial(_written, stack.blocks, variant))
                 if tape is not None:
-                    block = Block(tape)
+                    block = Block(tape, stack.blocks.get((LENDING.get(name, ""), *variant[1:])))
                 else:
                     pool = stack.pools.setdefault((layer.weights, len(blocks)), []) if layer.weights else None
                     block = self._block(name, write, context, x, pool, self.options.recomputed)

@@ -65,7 +65,7 @@ def _with_own(model: ModelSpec, sizes: Mapping[str, Mapping[str, Any]], layer: L
         name, last = blocks[-1]
         blocks = (*blocks[:-1], (name, _scaled(last)))
     varies = any(getattr(model, name) != value for name, value in changed.items())
-    return layer._replace(blocks=blocks, variant=mixer if varies else "")
+    return LayerPlan(layer.key, layer.label, blocks, layer.weights, mixer if varies else "")
 
 
 @cache

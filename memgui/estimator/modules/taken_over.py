@@ -51,13 +51,15 @@ def _lending(plain: Tape, name: str, context: Context) -> Tape | None:
         if one.root not in same:
             same[one.root] = _copied(one.root, name)
     tape = plain.like(name)
+    changed = same.keys()
     for index, op in enumerate(tape.written):
+        if changed.isdisjoint(op.ins) and changed.isdisjoint(op.outs):
+            continue
         for out in op.outs:
             if out.base is not None and out.base in same:
                 same[out] = view = _copied(out, name)
                 view.base = same[out.base]
-        if not (same.keys().isdisjoint(op.ins) and same.keys().isdisjoint(op.outs)):
-            tape.written[index] = on_others(op, same)
+        tape.written[index] = on_others(op, same)
     tape.cached = tuple([same.get(one, one) for one in tape.cached])
     tape.held = tuple([same.get(one, one) for one in tape.held])
     k, v = plain.keys_and_values
