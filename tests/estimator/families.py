@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from memgui.estimator import ledger
-from memgui.importers.hf_config import model_from_config
+from memgui.importers.class_defaults import class_defaults
+from memgui.importers.config_reader import SYNONYMS
+from memgui.importers.hf_config import NEEDED, model_from_config
 from memgui.spec import Inference, Lora, Scenario, Training
 from memgui.spec.model import ModelSpec
 
@@ -21,9 +23,17 @@ def read(name: str) -> dict[str, Any]:
 def model(rows: dict[str, Any], name: str, **changes: Any) -> ModelSpec:
     """The model called ``name`` with ``changes`` to its configuration."""
     entry = rows["models"][name]
-    return model_from_config(
-        {**entry["config"], **changes}, entry["head"], entry.get("own_lm_head", False), name
-    )
+    config = _whole({**entry["config"], **changes})
+    return model_from_config(config, entry["head"], entry.get("own_lm_head", False), name)
+
+
+def _whole(config: dict[str, Any]) -> dict[str, Any]:
+    """``config`` with the sizes that a model's own file states: rows leave out what their class takes."""
+    known = class_defaults(config["model_type"])
+    defaults = known.defaults if known is not None else {}
+    names = [(key, *SYNONYMS.get(key, ())) for key in NEEDED]
+    left_out = [one for one in names if not config.keys() & {*one}]
+    return {**{name: defaults[name] for one in left_out for name in one if name in defaults}, **config}
 
 
 def title(row: dict[str, Any]) -> str:
