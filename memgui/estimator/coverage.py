@@ -16,6 +16,7 @@ from memgui.estimator.modules.rotary import ROTATIONS
 from memgui.estimator.modules.routers import ROUTERS
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.options import ADAPTERS, WIDTHS
+from memgui.spec.fields import BY_PATH
 from memgui.spec.formats import SCHEMES
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named, Value
 from memgui.spec.model import ModelSpec
@@ -188,7 +189,7 @@ def _require_written(scenario: Scenario) -> None:
         raise NotCovered(not_with("training.precision", "fp8", called))
     for name, known in code.choices.items():
         value = getattr(scenario.training, name)
-        if value not in known:
+        if value not in known and BY_PATH[f"training.{name}"].applies(scenario):
             raise NotCovered(not_with(f"training.{name}", value, called))
     model = scenario.model
     if model.is_decoder and model.head == "sequence" and scenario.training.implementation not in _HEADS_ALIKE:

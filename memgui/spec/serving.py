@@ -28,7 +28,8 @@ def validate_serving(scenario: Scenario) -> Iterator[Issue]:
             allowed("model.head", "causal"),
         )
     yield from _weights(scenario)
-    yield from _cache(scenario)
+    if scenario.model.is_decoder:
+        yield from _cache(scenario)
     yield from _attention(scenario)
 
 

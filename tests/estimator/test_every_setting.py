@@ -10,7 +10,7 @@ from memgui.catalog import Catalog
 from memgui.estimator import Estimate, estimate
 from memgui.estimator.result import Node
 from memgui.planning.opening import starting_scenario
-from memgui.spec import Scenario, replace
+from memgui.spec import Scenario, get, replace
 from memgui.spec.fields import FIELDS, Field, Kind
 from memgui.spec.validate import validate
 
@@ -99,3 +99,40 @@ def test_every_setting_has_an_answer() -> None:
             answered += 1
             _look_at(found)
     assert answered > DRAWS // 8
+
+
+def test_what_does_not_apply_changes_nothing() -> None:
+    """A field that the form disables, and of which the command line says that it has no effect, has none."""
+    draw = random.Random(31)
+    changed = 0
+    for scenario in _scenarios(draw):
+        if scenario.task != "training" or any(issue.severity == "error" for issue in validate(scenario)):
+            continue
+        found = estimate(scenario)
+        if found.verdict.kind == "unknown":
+            continue
+        idle = [field for field in FIELDS if _idle(field, scenario)]
+        other = scenario
+        for field in draw.sample(idle, 5):
+            other = replace(other, field.path, _value(field, draw))
+        if any(field.applies(other) for field in idle):  # it brought itself, or another, into effect
+            continue
+        changed += 1
+        again = estimate(other)
+        assert (again.peak_bytes, again.low_bytes, again.high_bytes) == (
+            found.peak_bytes,
+            found.low_bytes,
+            found.high_bytes,
+        ), [(field.path, get(scenario, field.path), get(other, field.path)) for field in idle]
+    assert changed > DRAWS // 16
+
+
+def _idle(field: Field, scenario: Scenario) -> bool:
+    """Whether a choice of a training step does not apply.
+
+    Paged states are their optimizer's to move: what else might move is not offered, though a little would.
+    """
+    known = field.path in NUMBERS or field.kind in (Kind.CHOICE, Kind.CHOICES, Kind.FLAG)
+    paged = scenario.training.optimizer.startswith("paged") and field.path == "training.offload_optimizer"
+    mine = field.path.startswith("training.")
+    return mine and known and not paged and not field.applies(scenario)

@@ -17,6 +17,11 @@ def _chunked(scenario: Scenario) -> bool:
     )
 
 
+def _takes_a_backend(scenario: Scenario) -> bool:
+    """Whether SDPA runs attention; Megatron-LM has kernels of its own."""
+    return when.sdpa(scenario) and scenario.training.implementation != "megatron"
+
+
 def _chooses(scenario: Scenario) -> bool:
     """Whether PyTorch chooses the kernel; implementations of a year ran on that year's PyTorch."""
     return when.sdpa(scenario) and scenario.training.implementation in ("transformers", "fused")
@@ -67,7 +72,8 @@ FIELDS: tuple[Field, ...] = (
             Choice("cudnn", QT_TRANSLATE_NOOP("fields", "cuDNN")),
         ),
         advanced=True,
-        applies=when.sdpa,
+        applies=_takes_a_backend,
+        why_not=QT_TRANSLATE_NOOP("fields", "Only SDPA has backends to choose from."),
     ),
     Field(
         "training.torch_version",

@@ -30,6 +30,11 @@ def transformers(scenario: Scenario) -> bool:
     return inference(scenario) and scenario.inference.engine == "transformers"
 
 
+def _generates(scenario: Scenario) -> bool:
+    """Whether tokens are written, or were asked of an encoder: that can be taken back."""
+    return inference(scenario) and (scenario.model.is_decoder or scenario.inference.generated_tokens > 0)
+
+
 def _ggml(scenario: Scenario) -> bool:
     return inference(scenario) and scenario.inference.engine in ("llama.cpp", "ollama")
 
@@ -132,7 +137,7 @@ FIELDS: tuple[Field, ...] = (
         maximum=1_000_000_000,
         usual_maximum=10_000_000,
         log_scale=True,
-        applies=decodes,
+        applies=_generates,
         why_not=QT_TRANSLATE_NOOP("fields", "An encoder reads; it generates nothing."),
     ),
     Field(

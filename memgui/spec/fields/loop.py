@@ -5,6 +5,31 @@ from __future__ import annotations
 from memgui.spec.fields import when
 from memgui.spec.fields.field import Field, Kind
 from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.scenario import Scenario
+
+_HUGGING_FACE = ("transformers", "transformers_2022", "fused")
+
+
+def _caches(scenario: Scenario) -> bool:
+    """Whether layers have a cache to fill in training."""
+    training = scenario.training
+    whole = training.activation_checkpointing == "none"
+    return when.detailed(scenario) and whole and training.implementation in _HUGGING_FACE
+
+
+def _gives_logits(scenario: Scenario) -> bool:
+    """Whether logits leave the model, for somebody to keep."""
+    training = scenario.training
+    gives = training.implementation in ("transformers", "transformers_2022", "litgpt")
+    return when.detailed(scenario) and (
+        gives or (training.implementation == "fused" and training.loss == "standard")
+    )
+
+
+def _frees_gradients(scenario: Scenario) -> bool:
+    """Whether gradients are freed one by one; Megatron's are one buffer that stays."""
+    return when.detailed(scenario) and scenario.training.implementation != "megatron"
+
 
 FIELDS: tuple[Field, ...] = (
     Field(
@@ -42,7 +67,10 @@ FIELDS: tuple[Field, ...] = (
         ),
         section="workload",
         advanced=True,
-        applies=when.detailed,
+        applies=_caches,
+        why_not=QT_TRANSLATE_NOOP(
+            "fields", "Only layers of Transformers that are not checkpointed have a cache in training."
+        ),
     ),
     Field(
         "training.gradient_clipping",
@@ -64,7 +92,8 @@ FIELDS: tuple[Field, ...] = (
         ),
         section="workload",
         advanced=True,
-        applies=when.detailed,
+        applies=_frees_gradients,
+        why_not=QT_TRANSLATE_NOOP("fields", "Megatron-LM keeps its gradients in one buffer that stays."),
     ),
     Field(
         "training.keep_outputs",
@@ -77,7 +106,8 @@ FIELDS: tuple[Field, ...] = (
         ),
         section="workload",
         advanced=True,
-        applies=when.detailed,
+        applies=_gives_logits,
+        why_not=QT_TRANSLATE_NOOP("fields", "No logits leave this code: there is no output to keep."),
     ),
     Field(
         "training.outputs_in_step",

@@ -30,7 +30,10 @@ BY_LAYER = ("badam",)
 """Optimizers that train one layer for some steps, then another, and freeze all else meanwhile."""
 
 STATELESS = ("sgd", "lomo", "paged_adamw", "paged_adamw_8bit", "adalomo")
-"""Optimizers without states, and those that put them elsewhere themselves."""
+"""Optimizers without states worth moving, and those that put them elsewhere themselves."""
+
+MASTERED = ("bf16_master", "fp16_master", "fp8")
+"""Precisions with copies of the weights that the optimizer updates."""
 
 
 def _waits(scenario: Scenario) -> bool:
@@ -40,9 +43,7 @@ def _waits(scenario: Scenario) -> bool:
 def _mastered(scenario: Scenario) -> bool:
     training = scenario.training
     by_layer = training.optimizer in BY_LAYER  # which has fp32 copies of its own
-    return (
-        when.full(scenario) and not by_layer and training.precision in ("bf16_master", "fp16_master", "fp8")
-    )
+    return when.detailed(scenario) and not by_layer and training.precision in MASTERED
 
 
 def _gradients_wait(scenario: Scenario) -> bool:
@@ -50,7 +51,9 @@ def _gradients_wait(scenario: Scenario) -> bool:
 
 
 def _kept(scenario: Scenario) -> bool:
-    return when.detailed(scenario) and scenario.training.optimizer not in STATELESS
+    training = scenario.training
+    keeps = training.optimizer not in STATELESS or training.precision in MASTERED
+    return when.detailed(scenario) and (keeps or training.offload_optimizer > 0)  # can be taken back
 
 
 def _uses(names: tuple[str, ...]) -> when.When:
