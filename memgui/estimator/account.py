@@ -172,7 +172,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
 @lru_cache(maxsize=64)
 def _held(program: Program) -> tuple[Weights, Buffers, Weights]:
     """Weights, buffers and trained weights of a program, with how often each occurs."""
-    buffers = tuple([(one, count) for block, count in program.blocks() for one in block.tape.buffers])
+    buffers = tuple([(one, count) for block, count in program.blocks for one in block.tape.buffers])
     weights = Listed(lambda: [(one, count) for together, count in program.weights() for one in together])
     return weights, buffers, Listed(lambda: [one for one in weights if one[0].grad])
 

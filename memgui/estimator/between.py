@@ -160,7 +160,8 @@ class Between:
         held = Stock()
         for kind in self.program.kinds:
             for block in kind.blocks:
-                held.add(block.replaced if before else block.cache, block.sort_running, kind.count)
+                if block.tape.cached or before:
+                    held.add(block.replaced if before else block.cache, block.sort_running, kind.count)
         return held
 
 

@@ -150,7 +150,7 @@ class Ledger:
 
     def tensors(self) -> Iterator[Entry]:
         """Every parameter, saved tensor and cache tensor."""
-        for block, count in self._program.blocks():
+        for block, count in self._program.blocks:
             for parameter in block.tape.parameters:
                 yield self._entry("parameter", parameter, block.tape.key, count)
             for tensor in block.saved:

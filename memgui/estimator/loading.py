@@ -102,7 +102,7 @@ def _layers_of(program: Program) -> int:
 def _filled(program: Program) -> int:
     """The same where weights come as they are, and nothing that comes goes again."""
     runs = [([p.coefficient for p in group], count) for group, count in _groups(program)]
-    runs += [([b.coefficient], count) for block, count in program.blocks() for b in block.tape.buffers]
+    runs += [([b.coefficient], count) for block, count in program.blocks for b in block.tape.buffers]
     return filled(runs) - sum([sum(sizes) * count for sizes, count in runs])
 
 
@@ -130,7 +130,7 @@ class _Frozen:
         ]
         held = self.held.weights
         pieces = [(one.name, one.coefficient, count) for one, count in held if isinstance(one, State)]
-        buffers = [(b.coefficient, count) for block, count in program.blocks() for b in block.tape.buffers]
+        buffers = [(b.coefficient, count) for block, count in program.blocks for b in block.tape.buffers]
         o = program.options
         how = base.packed, base.format == "int8", base.read_width, o.width, o.base in UPCAST, o.split
         self.same = (program.model, how, (*(one for one in weights if one[0]), *pieces, *buffers))

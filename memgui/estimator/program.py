@@ -72,7 +72,9 @@ class Program:
         """weights that no operator uses, those that come together with how often they do"""
         self.inputs = tuple(context.inputs)
         """what a batch brings to the device"""
-        self.pinning = tuple([(block, count) for block, count in self.blocks() if block.tape.pinned])
+        self.blocks = self._blocks()
+        """every block once, with how often it occurs"""
+        self.pinning = tuple([(block, count) for block, count in self.blocks if block.tape.pinned])
         """blocks with tensors that the graph refers to until the loss dies, with how often each occurs"""
 
     @property
@@ -257,20 +259,17 @@ class Program:
         """What the block called ``key`` is called in the breakdown (an English msgid)."""
         return block_label(key)
 
-    def blocks(self) -> Iterator[tuple[Block, int]]:
-        """Every block once, with how often it occurs."""
+    def _blocks(self) -> tuple[tuple[Block, int], ...]:
         counts: dict[Block, int] = {}
         for kind in self.kinds:
             for block in kind.blocks:
                 counts[block] = counts.get(block, 0) + kind.count
-        for stack in self.stacks:
-            yield stack.frame, 1
-        yield from counts.items()
-        yield self.tail, 1
+        frames = [(stack.frame, 1) for stack in self.stacks]
+        return (*frames, *counts.items(), (self.tail, 1))
 
     def weights(self) -> Iterator[tuple[list[Parameter], int]]:
         """The weights of every block, and those beside, with how often each of them occurs."""
-        for block, count in self.blocks():
+        for block, count in self.blocks:
             yield block.tape.parameters, count
         yield from self.beside
 

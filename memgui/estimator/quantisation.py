@@ -123,7 +123,7 @@ def places(program: Program) -> tuple[tuple[Block, tuple[int, ...], int], ...]:
         for block in kind.blocks:
             layers.setdefault(block, []).extend(range(index, index + count))
         index += count
-    every = [(block, tuple(layers.get(block, ())), count) for block, count in program.blocks()]
+    every = [(block, tuple(layers.get(block, ())), count) for block, count in program.blocks]
     return tuple([(block, inside, 1 if inside else count) for block, inside, count in every])
 
 

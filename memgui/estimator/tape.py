@@ -174,7 +174,8 @@ class Tape(msgspec.Struct, eq=False):
         if self.pool is not None and self.drawn < len(self.pool):
             self.drawn += 1
             return self.pool[self.drawn - 1]
-        elements = self.sizes.count(dims)
+        known = self.sizes.known.get(dims)
+        elements = self.sizes.count(dims) if known is None or known[1] else known[0]
         made = Parameter(
             name,
             dims,

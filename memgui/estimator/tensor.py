@@ -23,6 +23,9 @@ HELD_BEFORE: Final = 4  # in the cache already, replaced by a longer one
 LINEAR: Final = "linear"
 """The role of a linear layer of which nothing else is known."""
 
+APART: Final = ("convolution", "heads")
+"""Roles of weights that PyTorch holds with all their dimensions."""
+
 BY_TOKEN: Final = 0  # in memory as (batch, tokens, heads, head size), as a projection leaves it
 BY_HEAD: Final = 1  # in memory as (batch, heads, tokens, head size)
 SPREAD: Final = 2  # one head seen as many
@@ -164,4 +167,4 @@ class Parameter(Tensor, eq=False, gc=False, kw_only=True):
     @property
     def apart(self) -> bool:
         """Whether PyTorch holds it with all its dimensions: a convolution, or a matrix for each head."""
-        return self.role in ("convolution", "heads")
+        return self.role in APART

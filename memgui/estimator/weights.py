@@ -10,6 +10,7 @@ from typing import NamedTuple
 from memgui.estimator.program import Program
 from memgui.estimator.result import Parameters
 from memgui.estimator.tape import Parameter
+from memgui.estimator.tensor import APART
 
 
 class Counted(NamedTuple):
@@ -39,7 +40,7 @@ def counted(program: Program) -> Counted:
                 one.grad,
                 part,
                 cut,
-                one.apart,
+                one.role in APART,
                 name[-4:] == "bias",
                 one.inputs,
             )

@@ -87,7 +87,7 @@ def test_taken_apart_all_operators_are_there(monkeypatch: pytest.MonkeyPatch) ->
         patch.setattr(Pattern, "usable", False)
         estimate(_scenario({}))
     written = programs.pop()
-    tapes = [(a.tape, b.tape) for (a, _), (b, _) in zip(folded.blocks(), written.blocks(), strict=True)]
+    tapes = [(a.tape, b.tape) for (a, _), (b, _) in zip(folded.blocks, written.blocks, strict=True)]
     assert any(isinstance(op, Stretch) for tape, _ in tapes for op in tape.written)
     for short, long in tapes:
         assert [_facts(op) for op in short.ops] == [_facts(op) for op in long.ops]

@@ -197,7 +197,7 @@ def test_every_scheme_stores_every_weight_once() -> None:
                 size = sum(thing.coefficient * count for thing, count in kept)
                 total = sum(
                     parameter.elements * count
-                    for block, count in program.blocks()
+                    for block, count in program.blocks
                     for parameter in block.tape.parameters
                 )
                 bits = WEIGHT_FORMATS[chosen.linear].bits if chosen.linear else 16
