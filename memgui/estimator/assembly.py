@@ -149,7 +149,9 @@ class Assembly:
         return low
 
     def _components(self, found: Found, whole: Amount) -> tuple[Node, ...]:
-        breakdown = Breakdown(self.run.scenario, self.run.program_of(found), self.run.values_of(found))
+        breakdown = Breakdown(
+            self.run.scenario_of(found), self.run.program_of(found), self.run.values_of(found)
+        )
 
         def listed(key: str) -> list[Listed]:
             own: list[Listed] = list(self.run.held(found).get(key, ()))

@@ -58,6 +58,7 @@ class Pass:
         self, name: str, scenario: Scenario, program: Program, beside: Sequence[Tensor] = ()
     ) -> None:
         self.name = name
+        self.scenario = scenario
         self.program = program
         self.inputs = [*_inputs(program, scenario.inference.linear_causal_mask), *beside]
         there = measured(program, tuple(monomial_values(scenario, program, INFERENCE)))
@@ -268,6 +269,9 @@ class InferenceRun(Run):
 
     def program_of(self, found: Found) -> Program:
         return self._part(found).program
+
+    def scenario_of(self, found: Found) -> Scenario:
+        return self._part(found).scenario
 
     def held(self, found: Found) -> Held:
         a = self.account

@@ -101,9 +101,14 @@ class Node:
         """The formula, its values and its source, made on first look."""
         if self._derive is not None:
             return self._derive(self)
-        names = {f"{child.key}": Symbol(child.bytes, child.label) for child in self.children}
+        names = {child.symbol: Symbol(child.bytes, child.label) for child in self.children}
         formula = " + ".join(names) if names else str(self.bytes)
         return Derivation(formula, names, QT_TRANSLATE_NOOP("estimator", "Sum of its parts"))
+
+    @property
+    def symbol(self) -> str:
+        """The key as it stands in a formula: one word, that any reader of formulas can compute it."""
+        return self.key.replace(".", "_")
 
     def child(self, key: str) -> Node:
         """The child called ``key``; ``KeyError`` where there is none."""

@@ -60,6 +60,10 @@ class Run(ABC):
     def held(self, found: Found) -> Held:
         """The things that make up ``found.base``."""
 
+    def scenario_of(self, found: Found) -> Scenario:
+        """The scenario whose numbers the letters of ``found`` stand for."""
+        return self.scenario
+
     def values_of(self, found: Found) -> Sequence[int]:
         """The values of the monomials of the things in ``found``."""
         return self.values

@@ -161,7 +161,7 @@ def _of_what(nodes: tuple[Node, ...], is_sum: bool) -> tuple[Said, ...]:
 
 def _is_sum(node: Node) -> bool:
     """Whether a node's formula says no more than that its parts are added."""
-    return bool(node.children) and set(node.derivation.symbols) == {child.key for child in node.children}
+    return bool(node.children) and set(node.derivation.symbols) == {child.symbol for child in node.children}
 
 
 def _nodes_on(estimate: Estimate, path: tuple[str, ...]) -> tuple[Node, ...] | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from memgui.catalog import Catalog
 from memgui.estimator import Estimate, estimate
 from memgui.estimator.result import Node
+from memgui.planning.formula import tokens_of, value_of
 from memgui.planning.opening import starting_scenario
 from memgui.spec import Scenario, get, replace
 from memgui.spec.fields import FIELDS, Field, Kind
@@ -74,7 +75,7 @@ def _scenarios(draw: random.Random) -> Iterator[Scenario]:
 
 
 def _look_at(found: Estimate) -> None:
-    """As views do: every moment, and the formula of every node but the tensors."""
+    """As views do: every moment, and the formula of every node but the tensors, which comes to its bytes."""
     assert found.peak_bytes > 0
     assert all(one.bytes >= 0 for one in found.timeline)
     for component in found.components:
@@ -82,7 +83,7 @@ def _look_at(found: Estimate) -> None:
 
 
 def _derive(node: Node, depth: int) -> None:
-    assert node.derivation.formula
+    assert value_of(tokens_of(node.derivation)) == node.bytes, (node.key, node.derivation)
     for child in node.children if depth else ():
         _derive(child, depth - 1)
 

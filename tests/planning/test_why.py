@@ -41,6 +41,9 @@ SCENARIOS = {
         model=LLAMA, training=Training(method="lora", implementation="litgpt", sequence_length=2048)
     ),
     "serving": Scenario(model=LLAMA, task="inference", inference=Inference(batch_size=4, prompt_tokens=6144)),
+    "first token": Scenario(
+        model=LLAMA, task="inference", inference=Inference(generated_tokens=64, transformers_version="4.35")
+    ),
     **{
         engine: Scenario(model=LLAMA, task="inference", inference=Inference(engine=engine))
         for engine in ("vllm", "sglang", "llama.cpp", "ollama", "gpt-fast")
