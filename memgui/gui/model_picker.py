@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
@@ -32,6 +34,9 @@ class ModelPicker:
     def items(self, text: str) -> list[Item]:
         """What answers ``text``, best first within each group."""
         self._library.nearby.look_for_models()
+        file = _file(text)
+        if file is not None:
+            return [Item(_short(str(file)), "", str(file), file, translate("ModelPicker", "Open a file"))]
         words = text.casefold().split()
         mine = translate("ModelPicker", "My presets")
         recent = translate("ModelPicker", "Recent files")
@@ -87,6 +92,16 @@ class ModelPicker:
             self._library.open_preset(value)
         elif isinstance(value, Path):
             self._library.open_path(value)
+
+
+def _file(text: str) -> Path | None:
+    """The file or folder that a whole path leads to, pasted with or without quotes."""
+    path = Path(os.path.expanduser(text.strip().strip("\"'")))
+    if "\0" in text or not path.is_absolute():
+        return None
+    with suppress(OSError):
+        return path if path.exists() else None
+    return None
 
 
 def _short(path: str) -> str:

@@ -459,3 +459,16 @@ def test_after_a_name_is_given_the_keys_go_where_they_were(inside: Interior) -> 
         QTest.keyClick(inside.names.line, answer)
         assert not inside.names.isVisible()
         assert inside.window.focusWidget() is before
+
+
+def test_a_path_pasted_into_the_model_search_opens_the_file(
+    inside: Interior, house: House, tmp_path: Path, qtbot: QtBot
+) -> None:
+    file = config(tmp_path)
+    inside.open_model_picker()
+    line = inside.picker.popup.line
+    line.setText(f' "{file}" ')
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: house.document.scenario.model.name == "Small-1B")
+    assert inside.picker.items(str(file.with_name("gone.json"))) == []
+    assert "Open a file" not in {item.group for item in inside.picker.items("/\0")}
