@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Container
 from functools import partial
 
 from memgui.estimator.backward import Back, backward
-from memgui.estimator.bounds import born_forward
+from memgui.estimator.bounds import born_back, born_forward
 from memgui.estimator.events import NONE, Events, Gradient, Group, Inner, Pairs, Thing, gradient_of, group
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward, left_forward
 from memgui.estimator.once import once
@@ -36,21 +36,44 @@ class Sparing:
 
     def __init__(self, block: Block, before: int) -> None:
         spared: dict[Tensor, None] = {}
-        wanted = _wanted(block) if block.tape.compiled else None
+        tape = block.apart()
+        wanted = _wanted(block) if tape.compiled else None
         product = before
-        for op in block.tape.ops:
+        for op in tape.written:
             product += op.name == "mm"
             if op.name in SPARED or (op.name == "mm" and product % 2):
                 made = [out.root for out in op.outs]
                 spared.update((root, None) for root in made if wanted is None or root in wanted)
         self.spared: Collection[Thing] = spared
         self.kept = group(spared)
-        self.passing = forward(block.tape, spared)
-        self.running = forward(block.tape, block.saved, spared)
+        self.passing = forward(tape, spared)
+        self.running = forward(tape, block.saved, spared)
         self.made = group([root for root in block.made.things if root not in spared])
         self.gone = group([root for root in spared if root not in block.saved])
         dead = set(self.running.things[: self.running.stop])
         self.gone_early = group([root for root in self.gone.tensors if root in dead])
+
+
+def _apart(tape: Tape, saved: dict[Tensor, int]) -> None:
+    """Write a tape out; what patterns lent to it is its own from here on."""
+    tape.apart()
+    if tape.training:
+        own = saved_roots(tape)
+        saved.clear()
+        saved.update(own)
+
+
+def _kept(tape: Tape, saved: dict[Tensor, int]) -> tuple[Tensor, ...]:
+    """What is kept of what a tape saves."""
+    pinned = tape.pinned
+    return tuple([root for root in saved if root.origin != AMBIENT and root not in pinned])
+
+
+def _kept_apart(tape: Tape, saved: dict[Tensor, int]) -> tuple[Tensor, ...]:
+    """The same, with nothing that patterns lent."""
+    if tape.folded:
+        _apart(tape, saved)
+    return _kept(tape, saved)
 
 
 def _wanted(block: Block) -> set[Tensor]:
@@ -73,12 +96,20 @@ class Block:
         self.tape = tape
         self.like = like
         self.saved = saved_roots(tape) if tape.training else {}
+        self._folded = tape.folded
         self.carried = tape.carried is not None and tape.carried in self.saved
         """whether the block saves its own input"""
         self._sparing: dict[int, Sparing] = {}
         self._backs: dict[tuple[bool, bool, bool, Consumer | None, Role], Back] = {}
         self._outcomes: dict[tuple[bool, Role], Outcome] = {}
         self._readings: dict[tuple[Tensor, ...], Reading] = {}
+
+    def apart(self) -> Tape:
+        """The tape, written out."""
+        if self._folded:
+            self._folded = False
+            _apart(self.tape, self.saved)
+        return self.tape
 
     @once
     def ambient(self) -> list[Tensor]:
@@ -88,22 +119,22 @@ class Block:
     @once
     def running(self) -> Events:
         """Forward with everything saved that autograd saves."""
-        return forward(self.tape, self.saved)
+        return forward(self.apart(), self.saved)
 
     @once
     def left_running(self) -> tuple[Group, Group]:
         """What that leaves and was not there before, and what it takes away; no events are gone through."""
-        return left_forward(self.tape, self.saved)
+        return left_forward(self.apart(), self.saved)
 
     @once
     def left_passing(self) -> tuple[Group, Group]:
         """The same where nothing is saved."""
-        return left_forward(self.tape, {})
+        return left_forward(self.apart(), {})
 
     @once
     def passing(self) -> Events:
         """Forward without saving: inference, or the first pass of a checkpointed layer."""
-        return forward(self.tape, {})
+        return forward(self.apart(), {})
 
     @once
     def start(self) -> Group:
@@ -127,7 +158,7 @@ class Block:
             (start,) = self.start.things
             assert isinstance(start, Gradient)
             found = self._backs[key] = backward(
-                self.tape,
+                self.apart(),
                 start,
                 self.saved,
                 role,
@@ -142,7 +173,7 @@ class Block:
         """What was saved and is not any more when it has run back."""
         if not repeated:
             return group([*self.kept.things, *self.last_used.things]) if self.tape.handed_out else self.kept
-        staying, again = staying_in(self.tape, keep_input=False, repeated=repeated), self.tape.handed_out
+        staying, again = staying_in(self.apart(), keep_input=False, repeated=repeated), self.tape.handed_out
         mortal = [root for root in self.saved if root.origin in FREED or root in again]
         return group([root for root in mortal if root not in staying])
 
@@ -168,6 +199,8 @@ class Block:
         found = self._readings.get(waiting)
         if found is None:
             found = self._readings[waiting] = read_back(self.tape, waiting)
+            if not self.tape.folded:
+                self.apart()
         return found
 
     @once
@@ -198,7 +231,10 @@ class Block:
         """The same, whatever its role."""
         if self.like is not None and self.like.reading().whole:
             return self.like.most_back_in_any
-        return self._read(tuple([one for one in self.tape.handed_out if one.grad])).born
+        handed_out = tuple([one for one in self.tape.handed_out if one.grad])
+        if self.tape.folded:  # where few ask for more
+            return born_back(self.tape, handed_out)
+        return self._read(handed_out).born
 
     @once
     def most_left(self) -> tuple[Pairs, ...]:
@@ -211,10 +247,11 @@ class Block:
     @once
     def kept(self) -> Group:
         """What autograd keeps because of this block: its own tensors, its input, copies of weights."""
-        pinned = self.tape.pinned
-        kept = group([root for root in self.saved if root.origin != AMBIENT and root not in pinned])
+        kept = group(_kept(self.tape, self.saved))
         if kept is not NONE and not self.tape.final:  # where all the loss is
             kept.component = "activations"
+        if self._folded:
+            kept.make = partial(_kept_apart, self.tape, self.saved)
         return kept
 
     @once
@@ -225,7 +262,7 @@ class Block:
     @once
     def made(self) -> Group:
         """What it saves and made itself, be it for all layers."""
-        own, others = self.tape.handed_out, (AMBIENT, CARRIED)
+        own, others = self.apart().handed_out, (AMBIENT, CARRIED)
         return group([root for root in self.saved if root in own or root.origin not in others])
 
     @once
@@ -259,7 +296,7 @@ class Block:
     @once
     def behind(self) -> Group:
         """What stays of a recomputation because the module refers to one of its results."""
-        return group(behind(self.tape) if self.tape.referred else ())
+        return group(behind(self.apart()) if self.tape.referred else ())
 
     @once
     def cache(self) -> Group:

@@ -6,7 +6,7 @@ Sizes stay open in micro batch and sequence length; nothing is evaluated here.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import msgspec
 
@@ -52,20 +52,29 @@ Table = tuple[tuple[str, int, int, int], ...]
 class Group(msgspec.Struct, eq=False, gc=False):
     """Things that live and die together; ``pairs`` are their bytes, summed when asked for.
 
-    Made by :func:`group`.  ``component``: what who sorts them says of each, where that is known.
+    Made by :func:`group`.  ``component``: what who sorts them says of each, where that is known.  What they
+    are may be made only when someone looks (``make``); till then those that are ``alike`` stand for them.
     """
 
-    things: tuple[Thing, ...]
+    alike: tuple[Thing, ...]
     component: str = ""
     summed: Pairs | None = None
     tables: dict[object, Table] | None = None
+    make: Callable[[], tuple[Thing, ...]] | None = None
+
+    @property
+    def things(self) -> tuple[Thing, ...]:
+        """The things themselves."""
+        if self.make is not None:
+            self.alike, self.make = self.make(), None
+        return self.alike
 
     @property
     def pairs(self) -> Pairs:
         """Their bytes."""
         if self.summed is None:
             total: dict[int, int] = {}
-            for thing in self.things:
+            for thing in self.alike:
                 total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
             self.summed = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
         return self.summed

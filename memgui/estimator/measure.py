@@ -57,7 +57,7 @@ class Bytes:
                     size = groups.get(one)
                     if size is None:
                         size = 0
-                        for thing in one.things:
+                        for thing in one.alike:
                             size += thing.coefficient * values[thing.monomial]
                         groups[one] = size
                     found += size * times
@@ -205,7 +205,7 @@ class Contents:
         before = group.component
         alike = bool(before)
         values, known = self.numbers.values, self._excess
-        for thing in group.things:
+        for thing in group.alike:
             size = thing.coefficient * values[thing.monomial]
             over = known.get(size)
             if over is None:
@@ -255,8 +255,8 @@ def _listed_of(group: Group, sort: Sorter) -> Table:
     if known is not None:
         return known
     alike: dict[tuple[str, int, int], int] = {}
-    for thing in group.things:
-        kind = sort(thing), thing.coefficient, thing.monomial
+    for thing in group.alike:
+        kind = group.component or sort(thing), thing.coefficient, thing.monomial
         alike[kind] = alike.get(kind, 0) + 1
     table = tuple([(*kind, often) for kind, often in alike.items()])
     if group.tables is None:

@@ -52,7 +52,8 @@ class Op(msgspec.Struct, eq=False, gc=False):
 class Stretch(Op, eq=False, gc=False, kw_only=True):
     """Stands for the operators of a ``pattern`` on ``tensors``.
 
-    What these allocate is told by the pattern: ``extra`` and ``back_extra`` are there, and nothing.
+    What these allocate is told by the pattern: ``extra`` and ``back_extra`` are there, and nothing; so is
+    what they save of their own, beside ``saves``.
     """
 
     pattern: Pattern
@@ -103,7 +104,8 @@ class Pattern:
 
     It is looked at only when it is met a second time.  ``born`` (beside its differentiable results) and
     ``born_back`` are what it allocates forward and backward, as if none of it were freed: (coefficient,
-    monomial) pairs; ``places`` are, of what it saves of others, the part and the module of
+    monomial) pairs; ``inward`` are the places among its tensors of those it makes gradients for that are no
+    weights, ``places`` are, of what it saves of others, the part and the module of
     the operator that does.
     """
 
@@ -140,7 +142,7 @@ class Pattern:
     def _forth(self) -> bool:
         """Go through it: what it makes and saves, and what else comes in."""
         self.ops = ops = one_by_one(self.ops)
-        own: set[Tensor] = {*self.given, *self.weights, *self.reused}
+        there: set[Tensor] = {*self.given, *self.weights, *self.reused}
         made: dict[Tensor, None] = {}
         whole: dict[Tensor, None] = {}
         kept: dict[Tensor, None] = {}
@@ -148,15 +150,15 @@ class Pattern:
         total: defaultdict[int, int] = defaultdict(int)
         passed = {out for out in self.outs[self.named :] if out.grad}
         for op in ops:
-            if not own.issuperset(op.ins):
+            if not there.issuperset(op.ins):
                 for tensor in op.ins:
-                    if tensor not in own:
+                    if tensor not in there:
                         if tensor.origin != AMBIENT:
                             return False
-                        own.add(tensor)
+                        there.add(tensor)
                         whole[tensor] = None
             for tensor in op.outs:
-                own.add(tensor)
+                there.add(tensor)
                 made[tensor] = None
                 if tensor.base is None and tensor not in passed:
                     total[tensor.monomial] += tensor.coefficient
@@ -172,26 +174,36 @@ class Pattern:
             if op.inner is not None:
                 total[op.inner[1]] += op.inner[0]
         self.born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+        own: dict[Tensor, None] = {}
         for out in self.outs:
             if out.base is not None and out.base in made:
-                kept[out.base] = None
-            kept[out] = None
-        self._kept = list(kept)
+                own[out.base] = None
+            own[out] = None
+        self._own = tuple(own)
+        self._lent = tuple([tensor for tensor in kept if tensor not in own])
+        kept |= own
         self._inner = [tensor for tensor in made if tensor not in kept]
         self._whole = tuple(whole)
         fixed = (*self.given, *self.reused, *self._whole, *self.weights)
         self._open = len(fixed)
-        self.tensors = (*fixed, *self._kept)
+        self.tensors = (*fixed, *self._lent, *self._own)
         self.where = where = {tensor: index for index, tensor in enumerate(self.tensors)}
         views = [tensor for tensor in kept if tensor.base is not None]
         if any(op.region for op in ops) or not where.keys() >= {*views, *[root for root, _ in saves]}:
             return False
-        self._saves = [where[root] for root, _ in saves]
-        others: dict[Tensor, tuple[int, tuple[str, str]]] = {}
-        for index, (root, op) in enumerate(saves):
+        self._saves: list[int] = []
+        self.saved: dict[Tensor, int] = {}
+        self.places: list[tuple[int, tuple[str, str]]] = []
+        lent = {*self._lent}
+        others: set[Tensor] = set()
+        for root, op in saves:
+            if root in lent:
+                self.saved[root] = self.saved.get(root, 0) + 1
+                continue
             if root not in made and root not in others:  # the first to save it
-                others[root] = index, (op.part, op.module)
-        self.places = list(others.values())
+                others.add(root)
+                self.places.append((len(self._saves), (op.part, op.module)))
+            self._saves.append(where[root])
         self._outs = [where[out] for out in self.outs]
         self._passed = [where[out] for out in self.outs[self.named :] if out.grad]
         self._views = [(where[view], where[view.base]) for view in views if view.base is not None]
@@ -227,19 +239,23 @@ class Pattern:
             if op.back_inner is not None:
                 total[op.back_inner[1]] += op.back_inner[0]
         self.born_back = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+        self.inward = [index for index in self._edges if self.tensors[index].origin != PARAMETER]
         return True
 
     def on(
         self, given: tuple[Tensor, ...], reused: Sequence[Parameter], block: str
     ) -> tuple[Stretch, list[Parameter], tuple[Tensor, ...]]:
-        """One operator that stands for the pattern in a ``block``; its weights, and what it makes."""
+        """One operator that stands for the pattern in a ``block``; its weights, and what it makes.
+
+        What is made and saved inside is lent by the pattern until the block is taken apart.
+        """
         weights: list[Parameter] = list(map(_copied, self.weights))
-        kept: list[Tensor] = list(map(_copied, self._kept))
+        own: list[Tensor] = list(map(_copied, self._own))
         for weight in weights:
             weight.block = block
-        for made in kept:
+        for made in own:
             made.block = block
-        tensors = (*given, *reused, *self._whole, *weights, *kept)
+        tensors = (*given, *reused, *self._whole, *weights, *self._lent, *own)
         for view, base in self._views:
             tensors[view].base = tensors[base]
         for index in self._handed:  # to others by now, where it was made first
@@ -270,7 +286,7 @@ class Pattern:
             return list(self.ops)
         same: dict[Tensor, Tensor] = dict(zip(self.tensors, op.tensors, strict=True))
         block = op.tensors[-1].block
-        for one in self._inner:
+        for one in (*self._lent, *self._inner):
             same[one] = made = copy(one)
             made.block = block
             if made.base is not None:

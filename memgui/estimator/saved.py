@@ -113,6 +113,7 @@ def _save_stretch(op: Stretch, saved: dict[Tensor, int]) -> None:
             op.saves[index].part, op.saves[index].module = place
     for root in op.saves:
         saved[root] = saved.get(root, 0) + 1
+    saved |= op.pattern.saved
 
 
 def behind(tape: Tape) -> dict[Tensor, None]:

@@ -36,7 +36,7 @@ class Stock(msgspec.Struct, eq=False, gc=False):
 
     def add(self, group: Group, sort: Sorter, times: int = 1) -> None:
         """The things of ``group`` come (or go) ``times`` times."""
-        if group.things:
+        if group.alike:
             self.entries += ((group, sort, times),)
 
     def include(self, other: Stock, times: int = 1) -> None:
@@ -73,7 +73,7 @@ class Stock(msgspec.Struct, eq=False, gc=False):
         """How many things come or go, at most."""
         before = 0 if self.before is None else self.before.size()
         sizes = [
-            abs(times) * (one.size() if isinstance(one, Stock) else len(one.things))
+            abs(times) * (one.size() if isinstance(one, Stock) else len(one.alike))
             for one, _, times in self.entries
         ]
         return before + sum(sizes)

@@ -52,7 +52,8 @@ def _tree(node: Node) -> list[Any]:
 
 
 def _answer(estimated: Estimate) -> list[Any]:
-    return [estimated.parameters, list(estimated.timeline), [_tree(node) for node in estimated.components]]
+    trees = [_tree(node) for node in estimated.components]  # before anything else is looked at
+    return [estimated.parameters, trees, list(estimated.timeline)]
 
 
 @pytest.mark.parametrize("changes", SETTINGS, ids=lambda changes: "-".join(map(str, changes.values())))
