@@ -1,4 +1,4 @@
-"""The letters of recurrences, which work on chunks of tokens or look back over a few."""
+"""The letters of recurrences and compressors, which work on chunks of tokens or look back over a few."""
 
 from __future__ import annotations
 
@@ -43,3 +43,65 @@ def recurrent_symbols(length: Length, path: str) -> dict[str, tuple[str, str | N
             lambda s: max(length(s) - chunk_tokens(s.model), 0),
         ),
     }
+
+
+def compressed_symbols(length: Length) -> dict[str, tuple[str, str | None, Length]]:
+    """Symbols of entries that stand for several tokens each, of a sequence of so many."""
+
+    def sparse(s: Scenario) -> int:
+        return length(s) // (s.model.compress_rate_csa or 1)
+
+    def heavy(s: Scenario) -> int:
+        return length(s) // (s.model.compress_rate_hca or 1)
+
+    return {
+        "wc": (QT_TRANSLATE_NOOP("symbols", "compressed entries"), None, sparse),
+        "wc1": (QT_TRANSLATE_NOOP("symbols", "compressed entries plus one"), None, lambda s: sparse(s) + 1),
+        "wh": (QT_TRANSLATE_NOOP("symbols", "heavily compressed entries"), None, heavy),
+        "swc": (_BOTH, None, lambda s: length(s) + sparse(s)),
+        "swh": (_BOTH, None, lambda s: length(s) + heavy(s)),
+        "swc1": (_BOTH_AND_ONE, None, lambda s: length(s) + sparse(s) + 1),
+        "swh1": (_BOTH_AND_ONE, None, lambda s: length(s) + heavy(s) + 1),
+        "itc": (
+            QT_TRANSLATE_NOOP("symbols", "entries that the indexer chooses"),
+            "model.index_topk",
+            lambda s: min(s.model.index_topk, sparse(s)),
+        ),
+    }
+
+
+def cached_entries(held: Length, near: Length) -> dict[str, tuple[str, str | None, Length]]:
+    """Symbols of the entries of so many tokens in a cache, of which so many are in the window."""
+
+    def sparse(s: Scenario) -> int:
+        return held(s) // (s.model.compress_rate_csa or 1)
+
+    def heavy(s: Scenario) -> int:
+        return held(s) // (s.model.compress_rate_hca or 1)
+
+    return {
+        "tws": (
+            QT_TRANSLATE_NOOP("symbols", "tokens of each sequence that a window holds, plus one"),
+            None,
+            lambda s: near(s) + 1,
+        ),
+        "tc": (_CACHED, None, sparse),
+        "tc1": (
+            QT_TRANSLATE_NOOP("symbols", "entries in the cache, plus one"),
+            None,
+            lambda s: sparse(s) + 1,
+        ),
+        "th": (QT_TRANSLATE_NOOP("symbols", "heavily compressed entries in the cache"), None, heavy),
+        "twc": (_NEAR, None, lambda s: near(s) + sparse(s)),
+        "twh": (_NEAR, None, lambda s: near(s) + heavy(s)),
+        "twc1": (_NEAR_AND_ONE, None, lambda s: near(s) + sparse(s) + 1),
+        "twh1": (_NEAR_AND_ONE, None, lambda s: near(s) + heavy(s) + 1),
+    }
+
+
+_CACHED = QT_TRANSLATE_NOOP("symbols", "compressed entries in the cache")
+_CACHED_AND_ONE = QT_TRANSLATE_NOOP("symbols", "compressed entries in the cache, plus one")
+_NEAR = QT_TRANSLATE_NOOP("symbols", "tokens of a window and entries in the cache")
+_NEAR_AND_ONE = QT_TRANSLATE_NOOP("symbols", "tokens of a window and entries in the cache, plus one")
+_BOTH = QT_TRANSLATE_NOOP("symbols", "tokens of a sequence and its entries")
+_BOTH_AND_ONE = QT_TRANSLATE_NOOP("symbols", "tokens of a sequence and its entries, plus one")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from memgui.estimator.chunks import recurrent_symbols
+from memgui.estimator.chunks import cached_entries, compressed_symbols, recurrent_symbols
 from memgui.estimator.defined import definition
 from memgui.estimator.dimensions import MODEL, ON_RANK, stated_by, window
 from memgui.estimator.result import Symbol
@@ -199,8 +199,15 @@ TRAINING: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         lambda s: -(-_length(s) // 128) * 128,
     ),
     **recurrent_symbols(_length, "training.sequence_length"),
+    **compressed_symbols(_length),
 }
 """Symbols of a training step that stay open until it is evaluated: label, field, value."""
+
+
+def _held(scenario: Scenario) -> int:
+    """Tokens of each sequence in the cache."""
+    return scenario.inference.prompt_tokens + scenario.inference.generated_tokens
+
 
 RESIDUAL = 128
 """Tokens that Transformers' QuantizedCache gathers before it packs them."""
@@ -309,6 +316,8 @@ INFERENCE: dict[str, tuple[str, str | None, Callable[[Scenario], int]]] = {
         lambda s: min(s.inference.prompt_tokens + s.inference.generated_tokens, window(s.model)),
     ),
     **recurrent_symbols(lambda s: s.inference.prompt_tokens, "inference.prompt_tokens"),
+    **compressed_symbols(lambda s: s.inference.prompt_tokens),
+    **cached_entries(_held, lambda s: min(_held(s), window(s.model))),
 }
 """Symbols of serving that stay open until it is evaluated."""
 

@@ -155,6 +155,10 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     index_n_heads: int = 0
     index_head_dim: int = 0
     index_topk: int = 0
+    o_groups: int = 0
+    o_lora_rank: int = 0
+    compress_rate_csa: int = 0
+    compress_rate_hca: int = 0
 
     # state space layers (``mamba``, ``mamba2``)
     mamba_d_ssm: int = 0
@@ -217,6 +221,11 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # several copies of the residual stream (Gemma 3n)
     altup_num_inputs: int = 0
     laurel_rank: int = 0
+
+    # several residual streams that connections mix (DeepSeek V4)
+    hc_mult: int = 0
+    hc_sinkhorn_iters: int = 0
+    num_hash_layers: int = 0
 
     # beside the layers: towers for images and sound, per-layer embeddings (``memgui.spec.weights``)
     other_weights: tuple[str, ...] = ()

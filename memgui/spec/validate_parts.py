@@ -13,6 +13,7 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "image_size": ("patch_size", "num_channels"),
     "patch_size": ("image_size",),
     "hidden_size_per_layer_input": ("vocab_size_per_layer_input",),
+    "hc_mult": ("hc_sinkhorn_iters", "o_groups", "o_lora_rank", "q_lora_rank", "layer_types"),
     "altup_num_inputs": ("laurel_rank", "hidden_size_per_layer_input", "layer_types"),
 }
 """What a part needs beside itself, where it is there."""
@@ -28,6 +29,7 @@ _LINEAR: Final = (
     "linear_chunk_size",
 )
 _INDEXED: Final = ("index_n_heads", "index_head_dim", "index_topk")
+_CONNECTED: Final = ("hc_mult",)
 _LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "mamba": (*_MAMBA, "mamba_dt_rank"),
     "mamba2": _MAMBA_2,
@@ -39,6 +41,9 @@ _LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "short_conv": ("conv1d_width",),
     "indexed_attention": _INDEXED,
     "shared_indexed_attention": ("index_topk",),
+    "windowed_attention": _CONNECTED,
+    "compressed_sparse_attention": (*_CONNECTED, *_INDEXED, "compress_rate_csa"),
+    "heavily_compressed_attention": (*_CONNECTED, "compress_rate_hca"),
 }
 """What layers of a kind need."""
 

@@ -95,6 +95,8 @@ def _inputs(m: ModelSpec, parts: Parts) -> None:
         each = n * n + n**3 + (n + 1) * h + 2 * rank * h
         parts["streams"] += m.num_hidden_layers * each + 2 * (n - 1) * h * h
         parts["norm"] += 2 * m.num_hidden_layers * h
+    if m.hc_mult:
+        parts["streams"] += m.hc_mult * (m.hc_mult * h + 1) + 1
     if m.embedding_size:
         three = 3 if m.bottleneck_size else 1
         parts["embedding_projection"] += 2 * width * h if m.is_decoder else three * width * h + h
@@ -108,6 +110,7 @@ def _mixer(m: ModelSpec, kind: str, parts: Parts, heads: int, shared: int) -> No
     h = m.hidden_size
     if kind.endswith("attention") and kind != "lightning_attention":
         _attention(m, parts, heads, shared, kind.startswith("borrowing"))
+        _entries(m, kind, parts)
         if kind == "indexed_attention":
             parts["attention"] += m.index_n_heads * ((m.q_lora_rank or h) * m.index_head_dim + h)
             parts["attention"] += m.index_head_dim * (h + 2)
@@ -155,6 +158,9 @@ def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int, borrowed: bo
         parts["attention"] += 2 * q * h
         parts["qk_norm"] += m.head_dim * (m.qk_norm == "head")
         return
+    if m.hc_mult:
+        _connected(m, parts)
+        return
     if m.kv_lora_rank:
         queries = heads * (m.qk_nope_head_dim + m.qk_rope_head_dim)
         if m.q_lora_rank:
@@ -180,6 +186,28 @@ def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int, borrowed: bo
     each, whole = 2 * m.head_dim, q + k
     weights = {"head": each, "head_rotated": each, "full": whole, "per_head": whole}.get(m.qk_norm, 0)
     parts["qk_norm"] += weights * (2 if m.qk_norm_bias else 1)
+
+
+def _connected(m: ModelSpec, parts: Parts) -> None:
+    """DeepSeek V4's attention without compressors, and the connections of both halves of a layer."""
+    h, heads, head, rank = m.hidden_size, m.num_attention_heads, m.head_dim, m.q_lora_rank or 0
+    groups, low, n = m.o_groups, m.o_lora_rank, m.hc_mult
+    parts["attention"] += h * (rank + head) + rank * heads * head + heads
+    parts["attention"] += low * heads * head + h * groups * low
+    parts["qk_norm"] += rank + head
+    parts["streams"] += 2 * ((2 * n + n * n) * (n * h + 1) + 3)
+
+
+def _entries(m: ModelSpec, mixer: str, parts: Parts) -> None:
+    """DeepSeek V4's compressors and indexers."""
+    h, rank, many, wide = m.hidden_size, m.q_lora_rank or 0, m.index_n_heads, m.index_head_dim
+    if mixer == "heavily_compressed_attention":
+        parts["attention"] += m.head_dim * (2 * h + m.compress_rate_hca)
+        parts["qk_norm"] += m.head_dim
+    elif mixer == "compressed_sparse_attention":
+        parts["attention"] += 2 * (m.head_dim + wide) * (2 * h + m.compress_rate_csa)
+        parts["attention"] += many * (wide * rank + h)
+        parts["qk_norm"] += m.head_dim + wide
 
 
 def _feed_forward(m: ModelSpec, kind: str, parts: Parts) -> None:

@@ -124,6 +124,12 @@ class Context:
         other.model, other.sizes = self.variants[mixer]
         return other
 
+    def looking_at(self, keys: str) -> Context:
+        """The same for attention over so many keys."""
+        other = self._copy()
+        other.keys = keys
+        return other
+
     def trained(self, as_said: bool) -> AbstractContextManager[None]:
         """Within, the model's own weights are trained as the options say, or not at all."""
         return _AS_SAID if as_said else self._untrained()

@@ -216,13 +216,13 @@ def _sink_factor(t: Tape, c: Context, scores: Tensor) -> Tensor:
 def _with_sinks(t: Tape, c: Context, scores: Tensor) -> Tensor:
     """gpt-oss: each head's sink is one more score; the largest of each row is taken off before softmax."""
     o = c.options
-    one_more = {"s": "s1", "t": "ts"}[c.keys]
-    sinks = t.parameter("sinks", ("a",), o.width, o.base_trained)
+    one_more = {"t": "ts", "tw": "tws"}.get(c.keys) or f"{c.keys}1"
+    sinks = t.parameter("sinks", ("a",), FP32 if c.model.hc_mult else o.width, o.base_trained)
     dims = (*scores.dims[:-1], one_more)
     joined = t.tensor("scores", dims, promoted(scores.width, sinks.width), scores.grad or sinks.grad)
     back = tuple([(x, NEW) for x in (scores, sinks) if x.grad])
     t.record("cat", (scores, sinks), joined, (), back)
     lowered = _less_the_largest(t, joined)
     probabilities = op.softmax(t, lowered, lowered.width)
-    t.use(joined, lowered)
+    t.use(lowered)
     return op.piece(t, probabilities, "probabilities", scores.dims)

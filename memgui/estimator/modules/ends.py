@@ -40,7 +40,12 @@ def stem(t: Tape, c: Context) -> Tensor:
         from memgui.estimator.modules.gemma3n import copies
 
         x = copies(t, c, x)
-    if m.embedding_scaling != "normalizer":
+    if m.hc_mult:
+        from memgui.estimator.modules.hyper import streams
+
+        t.hold(x)
+        x = streams(t, c, x)
+    elif m.embedding_scaling != "normalizer":
         t.hold(x)  # the model's code refers to its embeddings until all layers are done
     if m.position_embedding == "learned":
         x = _positions(t, c, x)
@@ -58,7 +63,12 @@ def stem(t: Tape, c: Context) -> Tensor:
 def _shared(t: Tape, c: Context, width: int) -> None:
     """Positions and masks that all layers are given."""
     m = c.model
-    if m.position_embedding == "rope" and not m.rotary_in_layer:
+    if m.hc_mult:
+        from memgui.estimator.modules.compressed import tables as pairs
+
+        positions(t, c)
+        pairs(t, c, width)
+    elif m.position_embedding == "rope" and not m.rotary_in_layer:
         tables(t, c, width)
     elif m.position_embedding in ("rope", "none") and reaches(m):
         positions(t, c)
@@ -125,6 +135,10 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         from memgui.estimator.modules.gemma3n import merged
 
         x = merged(t, c, x)
+    if m.hc_mult:
+        from memgui.estimator.modules.hyper import merged as collapsed
+
+        x = collapsed(t, c, x)
     if m.final_norm:
         x = norm(t, c, x, "norm")
     t.part = t.module = "lm_head"

@@ -62,6 +62,17 @@ def experts(t: Tape, c: Context, x: Tensor) -> Tensor:
 # What few models have is loaded when the first of them is written: a start need not wait for it.
 
 
+def _compressed(mixer: str) -> Module:
+    """DeepSeek V4's attention."""
+
+    def write(t: Tape, c: Context, x: Tensor) -> Tensor:
+        from memgui.estimator.modules.compressed import compressed_attention
+
+        return compressed_attention(t, c, x, mixer)
+
+    return write
+
+
 def _gated_delta_net(t: Tape, c: Context, x: Tensor) -> Tensor:
     from memgui.estimator.modules.delta import gated_delta_net
 
@@ -162,6 +173,18 @@ MIXERS: dict[str, tuple[str, Module]] = {
         QT_TRANSLATE_NOOP("estimator", "sliding attention, keys borrowed"),
         attending("borrowing_sliding_attention"),
     ),
+    "windowed_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention to a window"),
+        _compressed("windowed_attention"),
+    ),
+    "compressed_sparse_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention to chosen entries"),
+        _compressed("compressed_sparse_attention"),
+    ),
+    "heavily_compressed_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention to entries"),
+        _compressed("heavily_compressed_attention"),
+    ),
     "mamba": ("Mamba", _mamba),
     "mamba2": ("Mamba-2", _mamba2),
     "gated_delta_net": (QT_TRANSLATE_NOOP("estimator", "gated delta net"), _gated_delta_net),
@@ -225,6 +248,10 @@ def _branch(t: Tape, c: Context, y: Tensor) -> Tensor:
 
 def _pre(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
     """``x + module(norm(x))``."""
+    if c.model.hc_mult:
+        from memgui.estimator.modules.hyper import connected
+
+        return connected(t, c, x, module, before)
     if c.model.residual_in_fp32:
         y = norm(t, c, op.cast(t, x, c.options.width), before)
         x = op.cast(t, x, op.FP32)

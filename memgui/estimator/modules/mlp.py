@@ -55,6 +55,8 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
         if not c.options.fused:
             gate = activate(t, op.scale(t, gate) if m.mup_scaling else gate)
         up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=into)
+        if m.hidden_act == "silu_clamped":
+            up = op.pointwise(t, "clamp", up, "up, clamped", saves="input")
         if c.options.fused:
             product = fused.gated(t, gate, up, in_place=True)
         else:
@@ -171,6 +173,11 @@ def bloom_gelu(t: Tape, x: Tensor) -> Tensor:
     return t.record("mul", (x,), out, (x,), ((x, NEW),), working, back)
 
 
+def clamped_silu(t: Tape, x: Tensor) -> Tensor:
+    """DeepSeek V4's, of what is held to a limit."""
+    return silu(t, op.pointwise(t, "clamp", x, "gate, clamped", saves="input"))
+
+
 ACTIVATIONS: dict[str, Callable[[Tape, Tensor], Tensor]] = {
     "silu": silu,
     "gelu": gelu,
@@ -181,5 +188,6 @@ ACTIVATIONS: dict[str, Callable[[Tape, Tensor], Tensor]] = {
     "bloom_gelu": bloom_gelu,
     "relu": relu,
     "relu2": relu_squared,
+    "silu_clamped": clamped_silu,
 }
 """Activations of one tensor, by their names in configurations."""

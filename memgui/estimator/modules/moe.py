@@ -202,9 +202,20 @@ def clamped_swiglu(t: Tape, both: Tensor, inner: Dims) -> Tensor:
     return y
 
 
+def clamped_silu(t: Tape, both: Tensor, inner: Dims) -> Tensor:
+    """DeepSeek V4: ``silu(gate) * up`` with gate and up clamped."""
+    gate, up = _halves(t, both, inner)
+    gate = op.pointwise(t, "clamp", gate, "gate, clamped", saves="input")
+    up = op.pointwise(t, "clamp", up, "up, clamped", saves="input")
+    y = op.mul(t, ACTIVATIONS["silu"](t, gate), up, "product", inner)
+    t.use(gate, up)
+    return y
+
+
 GATES: dict[str, Callable[[Tape, Tensor, Dims], Tensor]] = {
     **{name: _activated(name) for name in ACTIVATIONS},
     "swiglu_clamped": clamped_swiglu,
+    "silu_clamped": clamped_silu,
 }
 """How experts gate, by activation."""
 

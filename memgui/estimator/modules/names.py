@@ -169,6 +169,18 @@ NAMES: dict[str, dict[str, str]] = {
         "mlp.down": "Wo",
         "head.transform": "dense",
     },
+    "deepseek_v4": {
+        **LLAMA,
+        "attention.kv": "kv_proj",
+        "attention.o_a": "o_a_proj",
+        "attention.o": "o_b_proj",
+        "compressor.kv": "kv_proj",
+        "compressor.gate": "gate_proj",
+        "indexer.kv": "kv_proj",
+        "indexer.gate": "gate_proj",
+        "indexer.q_b": "q_b_proj",
+        "indexer.weights": "weights_proj",
+    },
     "olmo_hybrid": {
         **LLAMA,
         "delta.z": "g_proj",

@@ -92,6 +92,12 @@ def rms_norm_fp32(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias:
     return _cast_last(t, x, _weight(t, c, name, shape.weight), shape)
 
 
+def rms_norm_exact(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """The same with a weight in fp32, whatever the model is in (DeepSeek V4)."""
+    w = t.parameter(f"{name}.weight", shape.weight, FP32, c.options.base_trained, inputs=len(shape.weight))
+    return _cast_last(t, x, w, shape)
+
+
 def rms_norm_fp32_copied(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """The same with a copy of the weight in fp32 (Nemotron-H)."""
     return _cast_last(t, x, op.copy_of_weight(t, _weight(t, c, name, shape.weight), FP32), shape)
@@ -236,6 +242,7 @@ NORMS: dict[str, Write] = {
     "rms_norm": rms_norm,
     "rms_norm_fp32": rms_norm_fp32,
     "rms_norm_fp32_copied": rms_norm_fp32_copied,
+    "rms_norm_exact": rms_norm_exact,
     "litgpt_rms_norm": litgpt_rms_norm,
     "torchtune_rms_norm": torchtune_rms_norm,
     "t5_rms_norm": t5_rms_norm,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from memgui.estimator import operators as op
+from memgui.estimator.mixing import softplus
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.parameter_adapters import router_with_adapter
 from memgui.estimator.tape import NEW, Dims, Tape, Tensor
@@ -46,7 +47,7 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
     if m.router_scoring == "softmax_clamped" or m.router_balance != "none":
         t.parameter("router.balance", ("E",), o.width if m.router_balance == "own" else FP32, trainable=False)
     elif m.router_correction_bias:
-        own = FP32 if m.router_scoring == "sigmoid_own" else width
+        own = FP32 if m.router_scoring in ("sigmoid_own", "sqrtsoftplus") else width
         t.buffer("e_score_correction_bias", ("E",), own)
     if m.router_in_fp32:
         x = op.cast(t, x, FP32)
@@ -158,6 +159,20 @@ def sigmoid_own(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     return op.scale(t, weights) if m.routed_scaling else weights, indices
 
 
+def sqrtsoftplus(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
+    """Roots of softplus, chosen with a balance, divided by their sum (DeepSeek V4)."""
+    opened = op.pointwise(t, "sqrt", softplus(t, scores), "router scores", saves="output")
+    indices = t.tensor("experts of each token", (*c.rows, "T"), INT64)
+    t.run("topk", (opened,), (indices,), (), (), (opened.coefficient // opened.width * FP32, opened.monomial))
+    weights = _gathered(t, c, opened, indices)
+    total = t.tensor("sum", (*weights.dims[:-1], 1), weights.width, weights.grad)
+    t.record("sum", (weights,), total, (), ((weights, NEW),))
+    total = op.shift(t, total)
+    out = t.tensor("router weights", weights.dims, weights.width, weights.grad)
+    t.record("div", (weights, total), out, (weights, total), ((weights, NEW), (total, NEW)))
+    return op.scale(t, out), indices
+
+
 def sigmoid_summed(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Sigmoids in fp32, chosen with a balance, divided by their sum (AFMoE, Laguna, HunYuan 3)."""
     m = c.model
@@ -234,6 +249,7 @@ ROUTERS: dict[str, Router] = {
     "sigmoid": sigmoid,
     "sigmoid_own": sigmoid_own,
     "sigmoid_summed": sigmoid_summed,
+    "sqrtsoftplus": sqrtsoftplus,
     "topk_softmax_upcast": softmax_upcast,
     "sparsemixer": sparse_mixer,
 }

@@ -272,55 +272,63 @@ def mimo_v2(c: Config) -> Fields:
 
 
 COMPRESSED = {
-    "sliding_attention": "0",
-    "compressed_sparse_attention": "4",
-    "heavily_compressed_attention": "128",
+    "sliding_attention": "windowed_attention",
+    "compressed_sparse_attention": "compressed_sparse_attention",
+    "heavily_compressed_attention": "heavily_compressed_attention",
 }
-"""How many tokens become one, by the names newer files give the layers."""
+"""The names newer files give the layers; older ones say how many tokens become one: none, few, many."""
 
 
 @family("deepseek_v4")
 def deepseek_v4(c: Config) -> Fields:
-    """Attention over compressed tokens, four residual streams mixed by learned connections.
+    """Attention over compressed tokens, several residual streams mixed by learned connections.
 
-    Described as latent attention with a narrow latent, which holds no less than the compressed cache does;
-    compressors, indexers and connections are weights beside it.
+    ``kv_lora_rank`` is what engines may keep of each token, which is no less than the compressed cache.
     """
-    heads, hidden, head = c.count("num_attention_heads"), c.count("hidden_size"), c.count("head_dim")
-    rank, rotated = c.count("q_lora_rank"), c.count("qk_rope_head_dim", default=64)
-    groups, low = c.count("o_groups", default=8), c.count("o_lora_rank", default=1024)
-    output = groups * low * (heads * head // max(groups, 1)) + hidden * groups * low
-    value, latent = max(output // (heads * hidden), 1), rotated
+    head = c.count("head_dim")
+    part = c.number_or_none("partial_rotary_factor") or 1 / 8
+    rotated = c.count("qk_rope_head_dim", default=0) or int(head * part)
     fields = llama(c)
+    known = {"hash_moe": "hash_moe", "moe": "moe"}
+    named = stated_layers(c, "mlp_layer_types", fields["num_hidden_layers"], kinds=known)
+    hashed = named.count("hash_moe") if named else c.count("num_hash_layers", default=3)
     layers = fields["num_hidden_layers"]
-    streams = c.count("hc_mult", default=4)
-    mixed = 2 * ((2 * streams + streams**2) * (streams * hidden + 1) + 3)
-    real = heads + rank * (hidden + 1 + heads * head) + head * (hidden + 1) + output + mixed
-    described = rank * (hidden + 1 + heads * head) + hidden * (latent + rotated + heads * value)
-    described += latent * heads * (head - rotated + value) + latent
-    more = layers * (real - described) + streams**2 * hidden + streams + 1
-    named = stated_layers(c, "layer_types", layers, kinds=COMPRESSED)
-    ratios = c.counts("compress_ratios")[:layers] or tuple(int(kind) for kind in named)
-    wide, many = c.count("index_head_dim", default=128), c.count("index_n_heads", default=64)
-    for ratio in ratios:
-        if 0 < ratio <= 4:  # overlapping windows, and an indexer
-            more += 2 * head * (ratio + 2 * hidden) + head
-            more += 2 * wide * (ratio + 2 * hidden) + wide + many * (wide * rank + hidden)
-        elif ratio:
-            more += head * (ratio + 2 * hidden) + head
-    _unequal(c, QT_TRANSLATE_NOOP("messages", "tokens compressed by different ratios"))
+    rates = c.within("compress_rates")
+    few = c.count("compress_rate_csa", default=rates.count("compressed_sparse_attention", default=4))
+    many = c.count("compress_rate_hca", default=rates.count("heavily_compressed_attention", default=128))
+    ratios = c.counts("compress_ratios")[:layers]
+    by_ratio = {0: "windowed_attention", few: "compressed_sparse_attention"}
+    kinds = [by_ratio.get(one, "heavily_compressed_attention") for one in ratios]
     return {
         **fields,
         **experts(c),
         **shared_experts(c.count_or_none("n_shared_experts") or 0, c.count("moe_intermediate_size")),
-        **by_sigmoids(c),
-        "q_lora_rank": rank,
-        "kv_lora_rank": latent,
+        **mixers(stated_layers(c, "layer_types", layers, kinds=COMPRESSED) or kinds),
+        "sliding_window": c.count("sliding_window", default=128),
+        "q_lora_rank": c.count("q_lora_rank"),
+        "kv_lora_rank": rotated,
         "qk_nope_head_dim": head - rotated,
         "qk_rope_head_dim": rotated,
-        "v_head_dim": value,
-        "num_key_value_heads": heads,
+        "v_head_dim": head,
+        "num_key_value_heads": 1,
         "intermediate_size": c.count("moe_intermediate_size"),
         "rotary_dim": rotated,
-        **(_beside(Weights("attention.compressed", 1, (more,))) if more > 0 else {}),
+        "o_groups": c.count("o_groups", default=8),
+        "o_lora_rank": c.count("o_lora_rank", default=1024),
+        "index_n_heads": c.count("index_n_heads", default=64),
+        "index_head_dim": c.count("index_head_dim", default=128),
+        "index_topk": c.count("index_topk", default=512),
+        "compress_rate_csa": few,
+        "compress_rate_hca": many,
+        "hc_mult": c.count("hc_mult", default=4),
+        "num_hash_layers": hashed,
+        "hc_sinkhorn_iters": c.count("hc_sinkhorn_iters", default=20),
+        "norm": "rms_norm_exact",
+        "hidden_act": "silu_clamped",
+        "attention_sinks": True,
+        "sdpa": False,
+        "score_masking": "lowered",
+        "softmax_in_fp32": False,
+        "router_scoring": "sqrtsoftplus",
+        "router_correction_bias": True,
     }

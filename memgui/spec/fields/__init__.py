@@ -14,6 +14,7 @@ from memgui.spec.fields import (
     parallelism,
     run,
     stored,
+    streams,
     training,
     written,
 )
@@ -37,6 +38,7 @@ FIELDS: tuple[Field, ...] = (
     *model.FIELDS,
     *layers.FIELDS,
     *architecture.FIELDS,
+    *streams.FIELDS,
     *stored.FIELDS,
     *written.FIELDS,
     *training.FIELDS,

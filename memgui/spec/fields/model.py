@@ -132,6 +132,7 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "How the norm is written decides what it keeps for the backward pass."),
         Choice("rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm")),
         Choice("rms_norm_fp32", QT_TRANSLATE_NOOP("fields", "RMSNorm (weight in fp32)")),
+        Choice("rms_norm_exact", QT_TRANSLATE_NOOP("fields", "RMSNorm (weight kept in fp32)")),
         Choice("rms_norm_fp32_copied", QT_TRANSLATE_NOOP("fields", "RMSNorm (weight copied to fp32)")),
         Choice("gemma4_rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm (Gemma 4)")),
         Choice("gemma_rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm (Gemma)")),
@@ -213,6 +214,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("relu2", QT_TRANSLATE_NOOP("fields", "ReLU squared")),
         Choice("xielu", QT_TRANSLATE_NOOP("fields", "xIELU, with two weights")),
         Choice("swiglu_clamped", QT_TRANSLATE_NOOP("fields", "SwiGLU, clamped")),
+        Choice("silu_clamped", QT_TRANSLATE_NOOP("fields", "SiLU, clamped (DeepSeek V4)")),
     ),
     flag(
         "gated_mlp",

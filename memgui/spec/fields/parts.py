@@ -32,7 +32,12 @@ def has(scenario: Scenario, *kinds: str) -> bool:
 
 def indexed(scenario: Scenario) -> bool:
     """Whether an indexer picks the tokens that attention reads."""
-    return has(scenario, "indexed_attention", "shared_indexed_attention")
+    return has(scenario, "indexed_attention", "shared_indexed_attention", "compressed_sparse_attention")
+
+
+def connected(scenario: Scenario) -> bool:
+    """Whether several residual streams are mixed by learned connections."""
+    return scenario.model.hc_mult > 0
 
 
 def mamba(scenario: Scenario) -> bool:

@@ -297,6 +297,7 @@ ROUTING: tuple[Field, ...] = (
         Choice("topk_softmax_upcast", QT_TRANSLATE_NOOP("fields", "softmax of the highest, then fp32")),
         Choice("topk_softmax_fp32", QT_TRANSLATE_NOOP("fields", "softmax of the highest, fp32")),
         Choice("sigmoid", QT_TRANSLATE_NOOP("fields", "sigmoid")),
+        Choice("sqrtsoftplus", QT_TRANSLATE_NOOP("fields", "root of softplus, divided by the sum")),
         Choice("sigmoid_summed", QT_TRANSLATE_NOOP("fields", "sigmoid, divided by the sum")),
         Choice("sigmoid_own", QT_TRANSLATE_NOOP("fields", "sigmoid, model's format")),
         Choice("sparsemixer", "SparseMixer"),

@@ -1,0 +1,101 @@
+"""DeepSeek V4's residual streams, mixed by weights that follow from each token (hyper-connections)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memgui.estimator import operators as op
+from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.norm import inverse_deviation, norm
+from memgui.estimator.tape import ALIAS, NEW, Dims, Tape, Tensor
+from memgui.estimator.tensor import promoted
+
+FP32 = 4
+
+
+def streams(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Every stream begins as the embedded tokens."""
+    return op.clone(t, x, "streams", _wide(c))
+
+
+def _wide(c: Context) -> Dims:
+    return (*c.rows, c.model.hc_mult, "h")
+
+
+def connected(
+    t: Tape, c: Context, x: Tensor, module: Callable[[Tape, Context, Tensor], Tensor], before: str
+) -> Tensor:
+    """``post * module(norm(pre · x)) + combᵀ @ x``: one of all streams goes in, what comes out to each."""
+    post, comb, collapsed = _connection(t, c, x)
+    y = module(t, c, norm(t, c, collapsed, before))
+    t.hold(y)
+    t.part = "streams"
+    own = op.cast(t, post, x.width)
+    out = t.tensor("expanded", x.dims, promoted(own.width, y.width), own.grad or y.grad)
+    both = (2 * out.coefficient, out.monomial)  # of each a product of full size, summed
+    t.record("mul", (own, y), out, op.partners(own, y), op.edges(own, NEW, y, NEW), None, both)
+    mixed = op.matmul(t, op.cast(t, comb, x.width), x, "mixed", x.dims)
+    result = op.add(t, out, mixed, "streams")
+    t.use(post, comb, collapsed, out, mixed)
+    return result
+
+
+def _connection(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """For each token how it is spread and mixed, and the sum of its streams, all by weights in fp32.
+
+    Three pieces of what a token is mixed to are scaled and shifted: two of them opened, one balanced by
+    Sinkhorn's steps, which divide rows and columns by their sums in turn.  One operator stands for all that;
+    it saves what is scaled, opened and balanced, and each step's dividend and divisor.
+    """
+    t.part = "streams"
+    m, trained = c.model, c.options.base_trained
+    n, steps = m.hc_mult, 2 * m.hc_sinkhorn_iters - 1
+    _, mixed = _mixed(t, c, x, "hc.fn", (2 + n) * n)
+    base = t.parameter("hc.base", ((2 + n) * n,), FP32, trained)
+    scale = t.parameter("hc.scale", (3,), FP32, trained)
+    grad = mixed.grad or trained
+    rows: Dims = (*c.rows, n)
+    pre, post = (t.tensor("weights of streams", rows, FP32, grad) for _ in range(2))
+    comb = t.tensor("comb", (*rows, n), FP32, grad)
+    opened = t.tensor("opened", (*rows, 2), FP32)
+    dividends = t.tensor("balanced, step by step", (steps + 1, *rows, n), FP32)
+    divisors = t.tensor("sums, step by step", (steps, *rows), FP32)
+    back = tuple((one, NEW) for one in (mixed, base, scale) if one.grad)
+    scaled = (mixed,) if trained else ()  # saved for the gradient of what it is scaled by
+    saved = (*scaled, opened, dividends, divisors) if back else ()
+    t.run("div", (mixed,), (pre, post, comb, opened, dividends, divisors), saved, back)
+    collapsed = _collapsed(t, c, pre, x)
+    t.use(mixed, pre)
+    return post, comb, collapsed
+
+
+def _mixed(t: Tape, c: Context, x: Tensor, name: str, out: int) -> tuple[Tensor, Tensor]:
+    """All streams of a token, normed in fp32 without a weight; and what one matrix makes of them."""
+    x32 = op.cast(t, op.reshaped(t, x, "streams", x.dims), FP32)
+    deviation = inverse_deviation(t, x32, (*c.rows, 1))
+    y = op.mul(t, x32, deviation, "normalised", x.dims)
+    w = t.parameter(f"{name}.weight", (out, c.model.hc_mult, "h"), FP32, c.options.base_trained, inputs=2)
+    return y, op.linear(t, y, w, None, "mixed", (*c.rows, out))
+
+
+def _collapsed(t: Tape, c: Context, pre: Tensor, x: Tensor) -> Tensor:
+    """The streams' sum by their weights, in fp32, cast back."""
+    weighed = op.mul(t, pre, x, "weighed streams", x.dims)
+    out = t.tensor("collapsed", c.hidden, FP32, weighed.grad)
+    t.record("sum", (weighed,), out, (), ((weighed, ALIAS),))
+    return op.cast(t, out, x.width)
+
+
+def merged(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """After the layers: the streams' sum by weights that each token learns."""
+    part, t.part = t.part, "streams"
+    n = c.model.hc_mult
+    normed, mixed = _mixed(t, c, x, "hc_head.hc_fn", n)
+    base = t.parameter("hc_head.hc_base", (n,), FP32, c.options.base_trained)
+    scale = t.parameter("hc_head.hc_scale", (1,), FP32, c.options.base_trained)
+    scaled = op.add_broadcast(t, op.mul(t, mixed, scale, "mixed", mixed.dims), base, "mixed")
+    pre = op.shift(t, op.pointwise(t, "sigmoid", scaled, "weights of streams", saves="output"))
+    y = _collapsed(t, c, pre, x)
+    t.use(x, normed, mixed, pre)
+    t.part = part
+    return y
