@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from memgui.estimator.coverage import NotCovered, require_covered, require_covered_run
-from memgui.estimator.estimate import run_of
+from memgui.estimator.estimate import estimate
 from memgui.spec import Scenario, ScenarioError, get, replace
 from memgui.spec.fields import Field, Kind
 from memgui.spec.messages import Message
 from memgui.spec.validate import validate
+
+_LAID_OUT = ("training.method", "inference.engine")
+"""Whether a method finds anything to train, and an engine the model, only they can say themselves."""
 
 
 def refused(scenario: Scenario, field: Field) -> Mapping[object, Message]:
@@ -19,7 +22,7 @@ def refused(scenario: Scenario, field: Field) -> Mapping[object, Message]:
     A flag's choices are on and off.
     """
     present = get(scenario, field.path)
-    reasons = _reasons_to_train if field.path == "training.method" else _reasons
+    reasons = _all_reasons if field.path in _LAID_OUT else _reasons
     standing = {message.template for message in reasons(scenario)}
     found: dict[object, Message] = {}
     for value in (False, True) if field.kind is Kind.FLAG else (choice.value for choice in field.choices):
@@ -56,13 +59,10 @@ def _reasons(scenario: Scenario) -> Iterator[Message]:
         yield fault.message
 
 
-def _reasons_to_train(scenario: Scenario) -> Iterator[Message]:
-    """The same of a method: whether it finds anything to train is known when the model is laid out."""
+def _all_reasons(scenario: Scenario) -> Iterator[Message]:
+    """The same, with what is known only when the model is laid out, which takes some milliseconds."""
     known = list(_reasons(scenario))
     yield from known
-    if known or scenario.method != "detailed":
-        return
-    try:
-        run_of(scenario)
-    except NotCovered as fault:
-        yield fault.message
+    found = estimate(scenario) if not known else None
+    if found is not None and found.verdict.kind == "unknown":
+        yield found.verdict.reason

@@ -48,6 +48,17 @@ def test_a_method_that_finds_nothing_to_train_is_refused(model: str, method: str
     assert "lora" not in refused(stuck, BY_PATH["training.method"])
 
 
+def test_an_engine_that_does_not_run_the_model_is_refused() -> None:
+    catalog = Catalog()
+    scenario, _ = starting_scenario(catalog.first_scenario(), catalog.model("google/flan-t5-base").model)
+    scenario = replace(scenario, "task", "inference")
+    found = refused(scenario, BY_PATH["inference.engine"])
+    assert {"vllm", "sglang", "llama.cpp", "ollama"} <= set(found)
+    assert "num_encoder_layers" in found["vllm"].text
+    stuck = replace(scenario, "inference.engine", "vllm")
+    assert "transformers" not in refused(stuck, BY_PATH["inference.engine"])
+
+
 def test_a_flag_is_on_or_off() -> None:
     sharded = training(LLAMA_3_1B, optimizer="sgd")
     split = msgspec.structs.replace(sharded.parallelism, data=8, sharding="zero3")
