@@ -10,7 +10,7 @@ from memgui.estimator.modules.implementations import IMPLEMENTATIONS
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, PLACEMENTS
 from memgui.estimator.modules.mlp import ACTIVATIONS
 from memgui.estimator.modules.moe import EXPERTS, GATES
-from memgui.estimator.modules.norm import NORMS
+from memgui.estimator.modules.norm import NORMS, WITHOUT_WEIGHT
 from memgui.estimator.modules.reach import FLASH_2
 from memgui.estimator.modules.rotary import ROTATIONS
 from memgui.estimator.modules.routers import ROUTERS
@@ -72,11 +72,15 @@ def require_covered(model: ModelSpec) -> None:
 
         if model.head not in HEADS or (model.head == "masked" and model.image_size):
             raise NotCovered(_not_yet("model.head", model.head))
-    if not _weighted(model) and model.hidden_act == "xielu":
+    if model.hidden_act == "xielu" and (shape == "encoder" or not _weighted(model)):
         raise NotCovered(_not_yet("model.hidden_act", model.hidden_act))
     if model.hidden_act not in (*ACTIVATIONS, "xielu") and _writes_a_plain_mlp(model):
         raise NotCovered(_not_yet("model.hidden_act", model.hidden_act))
     _require_gated(model, shape)
+    if model.value_norm and model.norm not in WITHOUT_WEIGHT:
+        raise NotCovered(not_with("model.value_norm", True, Named("model.norm", (model.norm,))))
+    if model.attention_gate == "elementwise" and model.fused_qkv:
+        raise NotCovered(not_with("model.attention_gate", "elementwise", Named("model.fused_qkv", (True,))))
     for name, patterns in (("layer_types", MIXERS), ("mlp_layer_types", FEED_FORWARDS)):
         for value in dict.fromkeys(getattr(model, name)):
             if value not in patterns and value != "none":

@@ -185,7 +185,8 @@ def formula(
 
 def _shards(state: State, ranks: int) -> int:
     """How many whole weights one rank's shard is an equal part of, ``ranks`` having one each; else 0."""
-    if state.dims == state.of.dims or not all(isinstance(dim, int) for dim in state.dims):
+    own = state.dims == state.of.dims or not all(isinstance(dim, int) for dim in state.dims)
+    if own or not state.of.elements:
         return 0
     whole, left = divmod(prod(dim for dim in state.dims if isinstance(dim, int)) * ranks, state.of.elements)
     return 0 if left else whole

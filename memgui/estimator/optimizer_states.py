@@ -152,7 +152,7 @@ class States:
         gone = 0
         for weight, count in trained:
             room = max(0, goal - gone)
-            leaving = min(count, -(-room // (weight.elements * 1000)))
+            leaving = min(count, -(-room // (weight.elements * 1000))) if weight.elements else 0
             gone += weight.elements * 1000 * leaving
             size = sum(one.bytes(weight) for one in rule.states(weight, keeping.settings))
             self.host += (size + weight.elements * copied) * leaving

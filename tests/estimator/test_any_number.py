@@ -68,3 +68,42 @@ def test_any_number_is_computed_or_refused(name: str) -> None:
                 assert all(part.bytes >= 0 for part in found.components), field.path
                 tried += 1
     assert tried > 60
+
+
+@pytest.mark.parametrize(
+    "name", ["gpt2", "google-bert/bert-base-uncased", "google-t5/t5-base", "Qwen/Qwen3-8B"]
+)
+def test_any_choice_of_a_model_is_computed_or_refused(name: str) -> None:
+    scenario = next(_set_ups(name))
+    computed = 0
+    for field in FIELDS:
+        if not field.path.startswith("model.") or field.kind not in (Kind.FLAG, Kind.CHOICE):
+            continue
+        for value in (True, False) if field.kind is Kind.FLAG else (one.value for one in field.choices):
+            other = replace(scenario, field.path, value)
+            if any(issue.severity == "error" for issue in validate(other)):
+                continue
+            found = estimate(other)
+            known = found.verdict.kind != "unknown"
+            assert known or found.verdict.reason.text, field.path
+            computed += known
+    assert computed > 100
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"training.offload_optimizer": 0.5},
+        {"parallelism.data": 8, "parallelism.sharding": "zero3", "device.count": 8},
+    ],
+    ids=" ".join,
+)
+def test_a_feed_forward_of_no_width_has_states_of_no_bytes(changes: dict[str, object]) -> None:
+    scenario = replace(next(_set_ups("Qwen/Qwen3-8B")), "model.intermediate_size", 0)
+    for path, value in changes.items():
+        scenario = replace(scenario, path, value)
+    found = estimate(scenario)
+    assert found.verdict.kind != "unknown"
+    for component in found.components:
+        for part in component.children:
+            assert part.derivation.formula
