@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from memgui.estimator.events import Pairs
 from memgui.estimator.op import Stretch
-from memgui.estimator.tape import ALIAS, PARAMETER, PROMOTED, Tape, Tensor
+from memgui.estimator.tape import ALIAS, NEW, PARAMETER, PROMOTED, Tape, Tensor
 
 
 def summed(*parts: Iterable[tuple[int, int]]) -> Pairs:
@@ -30,28 +30,39 @@ def born_back(tape: Tape, waiting: Iterable[Tensor]) -> Pairs:
     total: defaultdict[int, int] = defaultdict(int)
     met: set[Tensor | None] = {tape.out, *waiting}
     for op in tape.written:
-        if isinstance(op, Stretch):
-            pattern, tensors = op.pattern, op.tensors
-            for coefficient, monomial in pattern.born_back:
-                total[monomial] += coefficient
-            to: Iterable[Tensor] = [tensors[index] for index in pattern.inward]
-        else:
-            for tensor, how in op.back:
-                if how != ALIAS:
-                    total[tensor.monomial] += tensor.coefficient
-                    if how == PROMOTED:
-                        total[tensor.monomial] += tensor.coefficient // tensor.width * op.outs[0].width
-            to = [tensor for tensor, _ in op.back if tensor.origin != PARAMETER]
-            if op.back_extra is not None:
-                total[op.back_extra[1]] += op.back_extra[0]
-            if op.back_inner is not None:
-                total[op.back_inner[1]] += op.back_inner[0]
-        for tensor in to:
-            if tensor in met:  # where gradients meet, their sum is a further one
+        if op.back_extra is not None:
+            total[op.back_extra[1]] += op.back_extra[0]
+            if isinstance(op, Stretch):
+                _born_back(op, total, met)
+                continue
+        for tensor, how in op.back:
+            if how == NEW:
                 total[tensor.monomial] += tensor.coefficient
-            else:
-                met.add(tensor)
+            elif how != ALIAS:
+                total[tensor.monomial] += tensor.coefficient
+                if how == PROMOTED:
+                    total[tensor.monomial] += tensor.coefficient // tensor.width * op.outs[0].width
+            if tensor.origin != PARAMETER:
+                if tensor in met:  # where gradients meet, their sum is a further one
+                    total[tensor.monomial] += tensor.coefficient
+                else:
+                    met.add(tensor)
+        if op.back_inner is not None:
+            total[op.back_inner[1]] += op.back_inner[0]
     return tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+
+
+def _born_back(op: Stretch, total: defaultdict[int, int], met: set[Tensor | None]) -> None:
+    """Add what an operator that stands for several allocates."""
+    pattern, tensors = op.pattern, op.tensors
+    for coefficient, monomial in pattern.born_back:
+        total[monomial] += coefficient
+    for index in pattern.inward:
+        tensor = tensors[index]
+        if tensor in met:
+            total[tensor.monomial] += tensor.coefficient
+        else:
+            met.add(tensor)
 
 
 def born_forward(tape: Tape) -> Pairs:
