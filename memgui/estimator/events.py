@@ -101,7 +101,7 @@ class Events:
     (:class:`Inner`) counts in ``sizes``, and is 0 in ``coefficients``.
     """
 
-    __slots__ = ("_coefficients", "_nets", "ends", "operators", "sizes", "stop", "things")
+    __slots__ = ("_coefficients", "_monomials", "_nets", "ends", "operators", "sizes", "stop", "things")
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -110,6 +110,7 @@ class Events:
         self.ends: list[int] = []
         self.operators: list[Op] = []
         self._coefficients: list[int] | None = None
+        self._monomials: list[int] | None = None
         self._nets: dict[tuple[int | None, bool], tuple[Group, Group]] = {}
 
     def born(self, thing: Thing) -> None:
@@ -158,6 +159,13 @@ class Events:
         copy.sizes, copy.things, copy.stop = [*self.sizes], [*self.things], self.stop
         copy.ends, copy.operators = [*self.ends], [*self.operators]
         return copy
+
+    @property
+    def monomials(self) -> list[int]:
+        """What each of ``sizes`` is multiplied by."""
+        if self._monomials is None or len(self._monomials) != len(self.things):
+            self._monomials = [thing.monomial for thing in self.things]
+        return self._monomials
 
     @property
     def coefficients(self) -> list[int]:

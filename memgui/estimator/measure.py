@@ -68,9 +68,8 @@ class Bytes:
         """Bytes alive after each event, beyond the start."""
         found = self._running.get(events)
         if found is None:
-            values = self.values
             sizes = events.sizes if self.whole else events.coefficients
-            factors = [values[thing.monomial] for thing in events.things]
+            factors = map(self.values.__getitem__, events.monomials)
             found = self._running[events] = list(accumulate(map(mul, sizes, factors)))
         return found
 

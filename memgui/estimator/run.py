@@ -120,10 +120,14 @@ def monomial_values(
 ) -> list[int]:
     """The value of each of the program's monomials."""
     values: list[int] = []
+    known: dict[str, int] = {}
     for monomial in program.sizes.monomials:
         product = 1
         for name in monomial:
-            product *= symbols[name][2](scenario)
+            value = known.get(name)
+            if value is None:
+                value = known[name] = symbols[name][2](scenario)
+            product *= value
         values.append(product)
     return values
 
