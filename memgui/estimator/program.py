@@ -153,9 +153,9 @@ class Program:
         for number, layer in groupby(known, key=attrgetter("number")):
             found: list[Parameter] = []
             for one in layer:
-                part, elements = one.part, prod(one.shape)
-                grad = trained and part not in TOWERS
-                fixed = one.name, one.shape, width, elements * width, 0, grad, PARAMETER, "beside", part
+                part, shape = one.part, one.shape
+                elements, grad = prod(shape), trained and part not in TOWERS
+                fixed = one.name, shape, width, elements * width, 0, grad, PARAMETER, "beside", part
                 role = LINEAR if one.is_linear else ""
                 found.append(Parameter(*fixed, sizes=sizes, elements=elements, role=role))
             yield found, number

@@ -7,14 +7,12 @@ equal ones there are, and the shape of one (elements, outermost first).
 from __future__ import annotations
 
 import re
+from functools import cache
 from math import prod
 from typing import Final
 
 import msgspec
 
-_TEXT: Final = (  # compiled when first asked for: a start reads none
-    r"(?P<name>[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):(?P<sizes>[1-9]\d{0,9}(?:x[1-9]\d{0,9}){1,5})"
-)
 TOWERS: Final = frozenset(("vision", "audio", "speech", "projection", "contacts"))
 """Parts for images, sound and maps of contacts: what is trained on text alone leaves them as they are."""
 MOST: Final = 1_000
@@ -28,6 +26,11 @@ _LOOKED_UP: Final = ("position_embedding", "tile_embedding", "class_embedding", 
 
 _OF_THEIR_OWN: Final = ".resampler."
 """In the names of modules whose layers are no plain ``nn.Linear``."""
+
+
+@cache
+def _form() -> re.Pattern[str]:  # a start reads no weights
+    return re.compile(r"([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):([1-9]\d{0,9}(?:x[1-9]\d{0,9}){1,5})")
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -58,7 +61,7 @@ class Weights(msgspec.Struct, frozen=True):
 
 def weights(text: str) -> Weights | None:
     """What ``text`` says, or ``None`` where it is not written as above or says more than there can be."""
-    found = re.fullmatch(_TEXT, text)
+    found = _form().fullmatch(text)
     if found is None:
         return None
     name, sizes = found.groups()
