@@ -85,6 +85,23 @@ def require_covered(model: ModelSpec) -> None:
         for value in dict.fromkeys(getattr(model, name)):
             if value not in patterns and value != "none":
                 raise NotCovered(_not_yet(f"model.{name}", value))
+    _require_pattern(model, shape)
+
+
+def _require_pattern(model: ModelSpec, shape: str) -> None:
+    """Raise :class:`NotCovered` where layers do not go together, or not with the rest of the model."""
+    mixers, feeds = model.layer_types, model.mlp_layer_types
+    if "dense_sparse" in feeds and model.norm not in WITHOUT_WEIGHT:
+        raise NotCovered(
+            not_with("model.mlp_layer_types", "dense_sparse", Named("model.norm", (model.norm,)))
+        )
+    if shape != "decoder" and model.hc_mult:
+        raise NotCovered(_not_yet("model.hc_mult", model.hc_mult))
+    if "none" in mixers and (shape != "decoder" or {*mixers} == {*feeds} or model.altup_num_inputs):
+        raise NotCovered(_not_yet("model.layer_types", "none"))
+    for lender, borrower in zip(LENT, BORROWED, strict=True):
+        if borrower in mixers and lender not in mixers[: mixers.index(borrower)]:
+            raise NotCovered(_not_yet("model.layer_types", borrower))
 
 
 def _require_gated(model: ModelSpec, shape: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from memgui.catalog import Catalog
 from memgui.estimator import estimate
 from memgui.spec import Scenario, get, replace
-from memgui.spec.fields import FIELDS, Field, Kind
+from memgui.spec.fields import BY_PATH, FIELDS, Field, Kind
 from memgui.spec.validate import validate
 
 CATALOG = Catalog()
@@ -107,3 +107,21 @@ def test_a_feed_forward_of_no_width_has_states_of_no_bytes(changes: dict[str, ob
     for component in found.components:
         for part in component.children:
             assert part.derivation.formula
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("gpt2", "answerdotai/ModernBERT-base", "Qwen/Qwen3-8B", "state-spaces/mamba-130m-hf"),
+        *("google/gemma-3n-E4B-it", "google-t5/t5-base"),
+    ],
+)
+@pytest.mark.parametrize("path", ["model.layer_types", "model.mlp_layer_types"])
+def test_any_pattern_of_layers_is_computed_or_refused(name: str, path: str) -> None:
+    for scenario in list(_set_ups(name))[:2]:
+        for kind in BY_PATH[path].choices:
+            other = replace(scenario, path, (kind.value,) * scenario.model.num_hidden_layers)
+            if any(issue.severity == "error" for issue in validate(other)):
+                continue
+            found = estimate(other)
+            assert found.peak_bytes or found.verdict.reason.text, kind.value
