@@ -54,7 +54,22 @@ def compressed_symbols(length: Length) -> dict[str, tuple[str, str | None, Lengt
     def heavy(s: Scenario) -> int:
         return length(s) // (s.model.compress_rate_hca or 1)
 
+    def blocks(s: Scenario) -> int:
+        return -(-length(s) // (s.model.index_block_size or 1))
+
     return {
+        "nb": (QT_TRANSLATE_NOOP("symbols", "blocks of keys"), None, blocks),
+        "nb1": (QT_TRANSLATE_NOOP("symbols", "blocks of keys plus one"), None, lambda s: blocks(s) + 1),
+        "nbt": (
+            QT_TRANSLATE_NOOP("symbols", "tokens of all blocks of keys"),
+            None,
+            lambda s: blocks(s) * s.model.index_block_size,
+        ),
+        "itb": (
+            QT_TRANSLATE_NOOP("symbols", "blocks that the indexer chooses"),
+            "model.index_topk_blocks",
+            lambda s: min(s.model.index_topk_blocks, blocks(s)),
+        ),
         "wc": (QT_TRANSLATE_NOOP("symbols", "compressed entries"), None, sparse),
         "wc1": (QT_TRANSLATE_NOOP("symbols", "compressed entries plus one"), None, lambda s: sparse(s) + 1),
         "wh": (QT_TRANSLATE_NOOP("symbols", "heavily compressed entries"), None, heavy),

@@ -74,7 +74,8 @@ def require_covered(model: ModelSpec) -> None:
             raise NotCovered(_not_yet("model.head", model.head))
     if model.hidden_act == "xielu" and (shape == "encoder" or not _weighted(model)):
         raise NotCovered(_not_yet("model.hidden_act", model.hidden_act))
-    if model.hidden_act not in (*ACTIVATIONS, "xielu") and _writes_a_plain_mlp(model):
+    fused = model.hidden_act == "swiglu_clamped" and model.fused_gate_up and model.gated_mlp
+    if model.hidden_act not in (*ACTIVATIONS, "xielu") and not fused and _writes_a_plain_mlp(model):
         raise NotCovered(_not_yet("model.hidden_act", model.hidden_act))
     _require_gated(model, shape)
     if model.value_norm and model.norm not in WITHOUT_WEIGHT:

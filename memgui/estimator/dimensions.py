@@ -26,6 +26,7 @@ MODEL: dict[str, tuple[str, str | None]] = {
     "ih": (QT_TRANSLATE_NOOP("symbols", "indexer heads"), "model.index_n_heads"),
     "id": (QT_TRANSLATE_NOOP("symbols", "indexer head size"), "model.index_head_dim"),
     "di": (QT_TRANSLATE_NOOP("symbols", "part of an indexer's head that is not rotated"), None),
+    "ib": (QT_TRANSLATE_NOOP("symbols", "keys of a block"), "model.index_block_size"),
     "rc": (QT_TRANSLATE_NOOP("symbols", "tokens of a compressed entry"), "model.compress_rate_csa"),
     "rh": (QT_TRANSLATE_NOOP("symbols", "tokens of a heavily compressed entry"), "model.compress_rate_hca"),
     "nv": (QT_TRANSLATE_NOOP("symbols", "unrotated key and value of a head together"), None),
@@ -97,6 +98,7 @@ def model_values(model: ModelSpec, rank: int, virtual: int) -> dict[str, int]:
         "ih": model.index_n_heads,
         "id": model.index_head_dim,
         "di": model.index_head_dim - rotated,
+        "ib": model.index_block_size,
         "rc": model.compress_rate_csa,
         "rh": model.compress_rate_hca,
         "nv": model.head_dim - rotated + (model.v_head_dim or model.head_dim),
@@ -150,7 +152,7 @@ def _linear(model: ModelSpec) -> dict[str, int]:
 
 
 _STATED_BY = {
-    "Q": ("mamba_chunk_size", "linear_chunk_size"),
+    "Q": ("mamba_chunk_size", "linear_chunk_size", "index_block_size"),
     "K": ("mamba_d_conv", "linear_conv_kernel_dim", "conv1d_width"),
 }
 

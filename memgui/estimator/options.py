@@ -250,6 +250,7 @@ def _ragged(scenario: Scenario, chosen: Options) -> Options:
         or model.explicit_mask
         or model.relative_attention_num_buckets
         or model.index_topk
+        or model.index_topk_blocks
     )
     if not masked or chosen.attention != "sdpa" or chosen.backend not in ("auto", "efficient"):
         return chosen

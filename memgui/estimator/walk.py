@@ -122,7 +122,7 @@ class Walk(Inside):
             if row.layers:
                 yield row
                 live = row.after()
-            if index > 1 and not stack.holds_input_outside and not stack.leaf_lies:
+            if not stack.holds_input_outside and not stack.leaf_lies:
                 live.include(embedded, -1)
             # The stack returns: what it alone referred to dies.
             live.add(stack.locals, sort, -1)

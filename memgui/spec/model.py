@@ -155,6 +155,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     index_n_heads: int = 0
     index_head_dim: int = 0
     index_topk: int = 0
+    index_block_size: int = 0
+    index_topk_blocks: int = 0
     o_groups: int = 0
     o_lora_rank: int = 0
     compress_rate_csa: int = 0

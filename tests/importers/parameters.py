@@ -111,6 +111,9 @@ def _mixer(m: ModelSpec, kind: str, parts: Parts, heads: int, shared: int) -> No
     if kind.endswith("attention") and kind != "lightning_attention":
         _attention(m, parts, heads, shared, kind.startswith("borrowing"))
         _entries(m, kind, parts)
+        if kind == "block_indexed_attention":
+            parts["attention"] += (m.index_n_heads + 1) * m.index_head_dim * h
+            parts["qk_norm"] += 2 * m.index_head_dim
         if kind == "indexed_attention":
             parts["attention"] += m.index_n_heads * ((m.q_lora_rank or h) * m.index_head_dim + h)
             parts["attention"] += m.index_head_dim * (h + 2)

@@ -76,7 +76,14 @@ def attention(
         lend(t, c, reach, k, v)
     if prepare is not None:
         prepare(t, c)
-    y = attend(t, c, q, k, v, reach)
+    mask = None
+    if reach.indexed:
+        from memgui.estimator.modules.blocks import block_mask
+
+        mask = block_mask(t, c, x, reach, q.width)
+    y = attend(t, c, q, k, v, reach, mask)
+    if mask is not None:
+        t.use(mask)
     if gate is not None:
         opened = op.pointwise(t, "sigmoid", gate, "gate", saves="output")
         y = op.mul(t, y, opened, "gated", y.dims)

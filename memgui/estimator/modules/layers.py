@@ -173,6 +173,10 @@ MIXERS: dict[str, tuple[str, Module]] = {
         QT_TRANSLATE_NOOP("estimator", "sliding attention, keys borrowed"),
         attending("borrowing_sliding_attention"),
     ),
+    "block_indexed_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention to chosen blocks"),
+        attending("block_indexed_attention"),
+    ),
     "windowed_attention": (
         QT_TRANSLATE_NOOP("estimator", "attention to a window"),
         _compressed("windowed_attention"),

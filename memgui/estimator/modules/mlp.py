@@ -10,7 +10,7 @@ from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
-from memgui.estimator.tape import NEW, Tape, Tensor
+from memgui.estimator.tape import NEW, Dims, Tape, Tensor
 
 FP32 = 4
 AT_ONCE = ("opt", "biogpt")
@@ -42,6 +42,11 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
             t.use(x)
     elif m.fused_gate_up:
         both = projection(t, c, x, "mlp.gate_up", "gate and up", (2, width), ("h",), bias=into)
+        if m.hidden_act == "swiglu_clamped":
+            y = clamped_swiglu(t, both, inner)
+            y = projection(t, c, y, "mlp.down", "down", ("h",), (width,), bias=m.mlp_bias, cut="row")
+            t.use(x)
+            return y
         gate, up = op.split(t, both, ("gate", "up"), (inner, inner))
         if c.options.fused:
             product = fused.gated(t, *(fused.contiguous(t, one) for one in (gate, up)), in_place=True)
@@ -171,6 +176,20 @@ def bloom_gelu(t: Tape, x: Tensor) -> Tensor:
     working = (3 * out.coefficient, out.monomial)
     back = (4 * out.coefficient, out.monomial)  # beside its result
     return t.record("mul", (x,), out, (x,), ((x, NEW),), working, back)
+
+
+def clamped_swiglu(t: Tape, both: Tensor, inner: Dims) -> Tensor:
+    """gpt-oss: ``(up + 1) * gate * sigmoid(a * gate)`` with gate and up clamped."""
+    gate, up = op.split(t, both, ("gate", "up"), (inner, inner))
+    gate = op.pointwise(t, "clamp", gate, "gate, clamped", saves="input")
+    up = op.pointwise(t, "clamp", up, "up, clamped", saves="input")
+    opened = op.pointwise(t, "sigmoid", op.scale(t, gate), "sigmoid", saves="output")
+    product = op.mul(t, gate, opened, "gate", inner)
+    one = op.shift(t, up)
+    one.name = "up + 1"
+    y = op.mul(t, one, product, "product", inner)
+    t.use(gate, up, product)
+    return y
 
 
 def clamped_silu(t: Tape, x: Tensor) -> Tensor:

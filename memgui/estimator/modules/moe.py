@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.mlp import ACTIVATIONS, mlp
+from memgui.estimator.modules.mlp import ACTIVATIONS, clamped_swiglu, mlp
 from memgui.estimator.modules.parameter_adapters import with_adapter
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.routers import Routed, logits, route
 from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
 
+SCALED_AFTER = ("minimax_m3", "minimax_m3_vl_text")
+"""Models that scale what their routed experts give, and not the weights of these."""
 INT32 = 4
 INT64 = 8
 FP32 = 4
@@ -30,7 +32,8 @@ def sparse(t: Tape, c: Context, x: Tensor) -> Tensor:
     elif m.shared_experts_first and m.n_shared_experts:
         beside = shared(t, c, x)
         y = EXPERTS[m.expert_layout](t, c, x)
-        if m.routed_scaling and m.router_scoring == "sigmoid_summed" and m.router_casts_back:  # Laguna
+        laguna = m.routed_scaling and m.router_scoring == "sigmoid_summed" and m.router_casts_back
+        if laguna or m.model_type in SCALED_AFTER:
             y = op.scale(t, y)
         y = op.add(t, y, beside)
         t.use(beside)
@@ -186,20 +189,6 @@ def _activated(activation: str) -> Callable[[Tape, Tensor, Dims], Tensor]:
         return op.mul(t, activate(t, gate), up, "product", inner)
 
     return gated
-
-
-def clamped_swiglu(t: Tape, both: Tensor, inner: Dims) -> Tensor:
-    """gpt-oss: ``(up + 1) * gate * sigmoid(a * gate)`` with gate and up clamped."""
-    gate, up = _halves(t, both, inner)
-    gate = op.pointwise(t, "clamp", gate, "gate, clamped", saves="input")
-    up = op.pointwise(t, "clamp", up, "up, clamped", saves="input")
-    opened = op.pointwise(t, "sigmoid", op.scale(t, gate), "sigmoid", saves="output")
-    product = op.mul(t, gate, opened, "gate", inner)
-    one = op.shift(t, up)
-    one.name = "up + 1"
-    y = op.mul(t, one, product, "product", inner)
-    t.use(gate, up, product)
-    return y
 
 
 def clamped_silu(t: Tape, both: Tensor, inner: Dims) -> Tensor:

@@ -16,7 +16,8 @@ FLEX = "flex_attention"
 class Reach(msgspec.Struct, frozen=True):
     """``name`` finds the layer's mask and rotary tables; ``rotated``: it has rotary positions at all.
 
-    ``indexed``: only chosen tokens are looked at; ``indexer``: the layer itself chooses them.
+    ``indexed``: only chosen tokens are looked at; ``indexer``: the layer itself chooses them, ``by_head`` for
+    each head, with no mask of all layers beside.
     ``lends``: later layers with this reach, which ``borrows`` is true of, use the layer's keys and values.
     """
 
@@ -24,6 +25,7 @@ class Reach(msgspec.Struct, frozen=True):
     rotated: bool = True
     indexed: bool = False
     indexer: bool = False
+    by_head: bool = False
     lends: bool = False
     borrows: bool = False
 
@@ -49,6 +51,7 @@ REACHES = {
     "attention_mamba2": FULL,
     "indexed_attention": Reach("full", indexed=True, indexer=True),
     "shared_indexed_attention": Reach("full", indexed=True),
+    "block_indexed_attention": Reach("full", indexed=True, indexer=True, by_head=True),
     "lending_attention": Reach("full", lends=True),
     "borrowing_attention": Reach("full", borrows=True),
     "lending_sliding_attention": Reach("sliding", lends=True),
@@ -87,7 +90,7 @@ def masks(t: Tape, c: Context, width: int) -> None:
     rows = "b" if eager or o.masked else 1  # a boolean mask without padding is one for all sequences
     dims: Dims = (rows, c.queries, c.keys)
     for name, reach in reaches(c.model).items():
-        if eager or is_masked(c, reach):
+        if eager or (is_masked(c, reach) and (o.masked or not reach.by_head)):
             additive = eager and c.model.score_masking != "filled"
             mask = t.tensor("mask", dims, width if additive else 1)
             t.run("mask", (), (mask,), (), ())

@@ -187,34 +187,44 @@ def molmo(c: Config) -> Fields:
     }
 
 
-@family("minimax_m3")
+@family("minimax_m3", "minimax_m3_vl_text")
 def minimax_m3(c: Config) -> Fields:
-    """MiniMax-M2 with dense first layers, a shared expert, norms on heads, an indexer in sparse layers."""
+    """MiniMax-M2 with dense first layers, a shared expert, norms on heads, blocks chosen in sparse layers."""
     fields = minimax_m2(c)
-    layers, hidden = fields["num_hidden_layers"], fields["hidden_size"]
-    sparse = c.counts("moe_layer_freq") or (1,) * layers
+    layers = fields["num_hidden_layers"]
     inner = c.within("sparse_attention_config")
-    heads, width = (
-        inner.count("sparse_num_index_heads", default=4),
-        inner.count("sparse_index_dim", default=128),
-    )
-    chosen = sum(inner.counts("sparse_attention_freq")[:layers])
-    found = []
-    if chosen:
-        found = [
-            Weights("attention.indexer", chosen, ((heads + 1) * width, hidden)),
-            Weights("qk_norm.indexer", 2 * chosen, (width,)),
-        ]
-        _unequal(c, QT_TRANSLATE_NOOP("messages", "an indexer chooses what most of them attend to"))
+    heads = c.count("index_n_heads", default=inner.count("sparse_num_index_heads", default=4))
+    width = c.count("index_head_dim", default=inner.count("sparse_index_dim", default=128))
+    chosen = [bool(one) for one in inner.counts("sparse_attention_freq")[:layers]]
+    named = {"full_attention": "full_attention", "minimax_m3_sparse": "block_indexed_attention"}
+    kinds = stated_layers(c, "layer_types", layers, kinds=named)
+    kinds = kinds or tuple(named["minimax_m3_sparse" if one else "full_attention"] for one in chosen)
+    fed = stated_layers(c, "mlp_layer_types", layers, kinds={"dense": "dense", "sparse": "sparse"})
+    sparse = [one == "sparse" for one in fed] or [bool(one) for one in c.counts("moe_layer_freq")[:layers]]
+    blocks = {
+        "index_n_heads": heads,
+        "index_head_dim": width,
+        "index_block_size": c.count(
+            "index_block_size", default=inner.count("sparse_block_size", default=128)
+        ),
+        "index_topk_blocks": c.count(
+            "index_topk_blocks", default=inner.count("sparse_topk_blocks", default=16)
+        ),
+    }
     return {
         **fields,
         **shared_experts(
-            c.count("n_shared_experts", default=0), c.count("shared_intermediate_size", default=0)
+            c.count("n_shared_experts", default=1), c.count("shared_intermediate_size", default=0)
         ),
-        **feed_forwards([bool(one) for one in sparse[:layers]]),
+        **feed_forwards(sparse or [True] * layers),
+        **mixers(kinds),
+        **(blocks if "block_indexed_attention" in kinds else {}),
         "intermediate_size": c.count("dense_intermediate_size", default=fields["intermediate_size"]),
+        "norm": "gemma_rms_norm",
+        "hidden_act": "swiglu_clamped",
+        "fused_gate_up": True,
+        "shared_experts_first": True,
         "qk_norm": "head",
-        **_beside(*found),
     }
 
 

@@ -32,7 +32,14 @@ def has(scenario: Scenario, *kinds: str) -> bool:
 
 def indexed(scenario: Scenario) -> bool:
     """Whether an indexer picks the tokens that attention reads."""
-    return has(scenario, "indexed_attention", "shared_indexed_attention", "compressed_sparse_attention")
+    return in_blocks(scenario) or has(
+        scenario, "indexed_attention", "shared_indexed_attention", "compressed_sparse_attention"
+    )
+
+
+def in_blocks(scenario: Scenario) -> bool:
+    """Whether an indexer picks blocks of keys."""
+    return has(scenario, "block_indexed_attention")
 
 
 def connected(scenario: Scenario) -> bool:

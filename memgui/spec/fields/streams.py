@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from memgui.spec.fields.field import Field
-from memgui.spec.fields.parts import connected
+from memgui.spec.fields.parts import connected, in_blocks
 from memgui.spec.fields.rows import size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 FIELDS: tuple[Field, ...] = (
+    size(
+        "index_block_size",
+        QT_TRANSLATE_NOOP("fields", "Indexed block"),
+        QT_TRANSLATE_NOOP("fields", "Keys of one block, of which an indexer picks some for each query."),
+        applies=in_blocks,
+    ),
+    size(
+        "index_topk_blocks",
+        QT_TRANSLATE_NOOP("fields", "Indexed blocks"),
+        QT_TRANSLATE_NOOP("fields", "Blocks of keys that the indexer picks for each query."),
+        applies=in_blocks,
+    ),
     size(
         "compress_rate_csa",
         QT_TRANSLATE_NOOP("fields", "Tokens of an entry"),
