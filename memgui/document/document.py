@@ -328,20 +328,21 @@ class Document(QObject):
 
     def _recompute(self) -> None:
         scenario, last = self.scenario, self._last
-        issues = validate(scenario)
+        issues: tuple[Issue, ...] = ()
         estimate: Estimate | None = None
-        if not any(issue.severity == "error" for issue in issues):
-            try:
+        try:
+            issues = validate(scenario)
+            if not any(issue.severity == "error" for issue in issues):
                 estimate = self._estimate(scenario)
                 if estimate.verdict.kind == "unknown":  # valid, but nothing that the estimator models
                     issues = (*_reasons(estimate), *issues)
                     estimate = None
-            except ScenarioError as error:
-                issues = (error.issue, *issues)
-            except Exception as error:
-                # A fault of ours must neither end the program nor pass for an answer.
-                log.exception("the estimate of %s failed", scenario)
-                issues = (fault_issue(error), *issues)
+        except ScenarioError as error:
+            issues = (error.issue, *issues)
+        except Exception as error:
+            # A fault of ours must neither end the program nor pass for an answer.
+            log.exception("the estimate of %s failed", scenario)
+            issues = (fault_issue(error), *issues)
         if estimate is not None:
             issues = (*issues, *(issue for issue in estimate.issues if issue not in issues))
         last_good = estimate if estimate is not None else last.last_good

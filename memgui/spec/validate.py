@@ -31,14 +31,17 @@ def validate(scenario: Scenario) -> tuple[Issue, ...]:
 
     An ``error`` means that nothing can be computed; fields that do not apply are not judged.
     """
+    split = scenario.parallelism
+    degrees = (split.data, split.tensor, split.pipeline, split.context, split.expert, split.virtual_pipeline)
+    counted = min(*degrees, scenario.device.count) > 0  # what is no number of devices divides nothing
     issues = [
         *_single_fields(scenario),
         *_of_model(scenario.model, detailed=scenario.method == "detailed"),
         *_workload(scenario),
         *_step(scenario),
         *validate_training(scenario),
-        *layout(scenario),
-        *code(scenario),
+        *(layout(scenario) if counted else ()),
+        *(code(scenario) if counted else ()),
         *_method(scenario),
         *validate_serving(scenario),
         *validate_chip(scenario),

@@ -6,7 +6,9 @@ import pytest
 
 from memgui.catalog import Catalog
 from memgui.spec import Scenario, replace
+from memgui.spec.fields import FIELDS, Kind
 from memgui.spec.validate import validate
+from memgui.spec.values import check
 from tests.estimator.build import spread
 from tests.spec.test_fields import SCENARIO
 
@@ -233,3 +235,35 @@ def test_packed_layers_between_fp32_are_told(base: str, precision: str, prepared
         replace(scenario, "training.precision", precision), "training.kbit_preparation", prepared
     )
     assert ("prepared_without_autocast" in codes(scenario)) is told
+
+
+SPREAD = {"device.count": 8, "parallelism.data": 2, "parallelism.tensor": 2, "parallelism.pipeline": 2}
+MEGATRON = {"training.implementation": "megatron", "training.precision": "bf16_master"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        SPREAD,
+        {**SPREAD, **MEGATRON, "parallelism.virtual_pipeline": 2, "parallelism.sequence": True},
+        {**SPREAD, "method": "megatron_paper"},
+        {**SPREAD, "task": "inference", "inference.engine": "vllm"},
+        {"task": "inference", "inference.engine": "llama.cpp"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["Meta-Llama-3.1-8B", "DeepSeek-V3", "t5-base", "mamba-130m-hf"])
+def test_a_number_out_of_its_range_is_an_error_and_no_fault(name: str, changes: dict[str, object]) -> None:
+    catalog = Catalog()
+    scenario = replace(catalog.first_scenario(), "model", catalog.model(name).model)
+    for path, value in changes.items():
+        scenario = replace(scenario, path, value)
+    for field in FIELDS:
+        if field.kind not in (Kind.COUNT, Kind.TOKENS, Kind.BYTES):
+            continue
+        for value in (0, -1, -7, 10**30):
+            other = replace(scenario, field.path, value)
+            issues = validate(other)
+            if field.applies(other) and check(field, value) is not None:
+                assert any(one.severity == "error" and field.path in one.paths for one in issues), field.path
