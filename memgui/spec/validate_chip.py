@@ -11,6 +11,9 @@ from memgui.spec.scenario import Scenario, get
 
 Capability = tuple[int, int]
 
+_LONGEST: Final = 5
+"""Characters of a compute capability."""
+
 AMPERE: Final = (8, 0)
 ADA: Final = (8, 9)
 TURING: Final = (7, 5)
@@ -34,6 +37,30 @@ _NOT_IN_FP16: Final = ("gemma2", "gemma3", "gemma3_text", "glm4", "plamo2")
 """Models that vLLM V1 does not run in fp16 ("Numerical instability"): where bf16 is none, in fp32."""
 
 
+def _written(text: str) -> Capability | None:
+    """``"9.0"`` as (9, 0), ``"9"`` too; ``None`` for what is no such number."""
+    major, point, minor = text.partition(".")
+    plain = text.isascii() and major.isdigit() and (minor.isdigit() if point else True)
+    return (int(major), int(minor or 0)) if plain and len(text) <= _LONGEST else None
+
+
+def _no_capability(text: str) -> Issue:
+    path = "device.compute_capability"
+    return Issue(
+        "error",
+        "no_capability",
+        (path,),
+        Message(
+            QT_TRANSLATE_NOOP("messages", "{path} cannot be “{value}”."), {"path": path, "value": text[:80]}
+        ),
+        Message(
+            QT_TRANSLATE_NOOP(
+                "messages", "Allowed: a number such as 9.0, or nothing for other makers' chips."
+            )
+        ),
+    )
+
+
 def validate_chip(scenario: Scenario) -> Iterator[Issue]:
     """That a choice needs a newer chip; that another maker's chip is taken to do as NVIDIA's."""
     if scenario.method != "detailed":
@@ -42,10 +69,10 @@ def validate_chip(scenario: Scenario) -> Iterator[Issue]:
     if not text:
         yield from _of_another_maker(scenario)
         return
-    major, _, minor = text.partition(".")
-    if not major.isdigit() or not (minor or "0").isdigit():
+    chip = _written(text)
+    if chip is None:
+        yield _no_capability(text)
         return
-    chip = int(major), int(minor or 0)
     if chip >= ADA:
         return
     for path, needs in _NEEDS.items():

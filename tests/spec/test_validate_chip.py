@@ -111,3 +111,18 @@ def test_training_in_bf16_is_emulated_below_8_0(precision: str) -> None:
     assert notes(on(opened, "7.0")) == ["bf16_emulated"] * precision.startswith("bf16")
     assert not notes(on(opened, "8.0"))
     assert not notes(on(opened, ""))
+
+
+@pytest.mark.parametrize("text", ["banana", "²", "9.", "9.x", "-1", "1e9", "8.6.1", "99999999999"])
+def test_what_is_no_compute_capability_is_an_error(text: str) -> None:
+    issues = validate(on(FIRST, text))
+    assert issues[0].severity == "error"
+    assert issues[0].paths == ("device.compute_capability",)
+    assert text[:80] in issues[0].text
+    assert "such as 9.0" in issues[0].text
+
+
+@pytest.mark.parametrize("text", ["", "9", "9.0", "12.1"])
+def test_a_compute_capability_is_a_number_or_nothing(text: str) -> None:
+    issues = validate(on(FIRST, text))
+    assert not any(issue.code == "no_capability" for issue in issues)
