@@ -16,11 +16,13 @@ from memgui.estimator.modules.rotary import ROTATIONS
 from memgui.estimator.modules.routers import ROUTERS
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.options import ADAPTERS, WIDTHS
+from memgui.estimator.split import spans_of
 from memgui.spec.fields import BY_PATH
 from memgui.spec.formats import SCHEMES
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named, Value
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Parallelism, Scenario, get
+from memgui.spec.weights import TOWERS, weights
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "norm": tuple(NORMS),
@@ -181,6 +183,15 @@ def _require_split(scenario: Scenario) -> None:
     if model.altup_num_inputs or (split.pipeline > 1 and model.hidden_size_per_layer_input):
         name = "altup_num_inputs" if model.altup_num_inputs else "hidden_size_per_layer_input"
         raise NotCovered(_not_yet(f"model.{name}", getattr(model, name)))
+    if split.pipeline > 1:
+        stages = spans_of(scenario, split.pipeline * split.virtual_pipeline)
+        if not all(layers for _, layers in stages):
+            idle = Named("model.layer_types", ("none",))
+            raise NotCovered(not_with("parallelism.pipeline", split.pipeline, idle))
+        for one in filter(None, map(weights, model.other_weights)):
+            if one.part not in TOWERS and one.part != "embedding":  # of layers, nobody says of which
+                own = Named("model.other_weights", (str(one),))
+                raise NotCovered(not_with("parallelism.pipeline", split.pipeline, own))
     if max(split.tensor, split.context) > 1 and "dense_sparse" in model.mlp_layer_types:
         raise NotCovered(_not_yet("model.mlp_layer_types", "dense_sparse"))
     for value in model.layer_types if split.pipeline > 1 else ():

@@ -143,13 +143,14 @@ class Program:
         return values
 
     def _weights_beside(self) -> Iterator[tuple[list[Parameter], int]]:
-        """Towers, which are not trained, and what only some layers have.
+        """Towers, which are not trained, and what only some layers have; they go with the embedding.
 
         Those in a row of which there are equally many are taken to be one layer of a tower.
         """
         o, sizes = self.options, self.sizes
         width, trained = o.width, o.base_trained and not o.by_layer
         known = [one for one in map(weights, self.model.other_weights) if one is not None]
+        known = known if o.stage.first else []
         for number, layer in groupby(known, key=attrgetter("number")):
             found: list[Parameter] = []
             for one in layer:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate, pairwise
 from typing import Final, TypeVar
 
 import msgspec
 
 from memgui.estimator.layout import Layout
+from memgui.spec.model import ModelSpec, pattern_at
 from memgui.spec.scenario import Scenario
 
 Run = TypeVar("Run")
@@ -109,7 +111,7 @@ def places(scenario: Scenario, layout: Layout) -> list[Place]:
     if stages == 1:
         return [Place("0", ALL, ALL, 0)]
     steps = scenario.training.gradient_accumulation_steps
-    spans = _spans(scenario, stages * chunks)
+    spans = spans_of(scenario, stages * chunks)
     found: list[Place] = []
     for rank in range(stages):
         own = tuple(spans[rank + chunk * stages] for chunk in range(chunks))
@@ -129,8 +131,8 @@ def places(scenario: Scenario, layout: Layout) -> list[Place]:
     return found
 
 
-def _spans(scenario: Scenario, stages: int) -> list[tuple[int, int]]:
-    """The layers of each stage.
+def spans_of(scenario: Scenario, stages: int) -> list[tuple[int, int]]:
+    """The layers of each stage, of those that do something: where its first is, and how many.
 
     torchtitan counts the embedding and the head as a layer each; else the first stages take what is over.
     """
@@ -140,8 +142,22 @@ def _spans(scenario: Scenario, stages: int) -> list[tuple[int, int]]:
     counts = [each + (stage < over) for stage in range(stages)]
     counts[0] -= ends
     counts[-1] -= ends
-    starts = [sum(counts[:stage]) for stage in range(stages)]
-    return list(zip(starts, counts, strict=True))
+    real = _doing_something(scenario.model)
+    if all(real):
+        starts = accumulate(counts[:-1], initial=0)
+        return list(zip(starts, counts, strict=True))
+    before = list(accumulate(real, initial=0))  # stages count those that do nothing, a program has none
+    ends_at = list(accumulate(counts, initial=0))
+    return [(before[start], before[stop] - before[start]) for start, stop in pairwise(ends_at)]
+
+
+def _doing_something(model: ModelSpec) -> list[bool]:
+    """Of each layer, whether it has anything to run."""
+    halves = model.layer_types or ("",), model.mlp_layer_types or ("",)
+    return [
+        any(pattern_at(half, layer, "") != "none" for half in halves)
+        for layer in range(model.num_hidden_layers)
+    ]
 
 
 def within(runs: Iterable[tuple[Run, int]], stage: Stage) -> list[tuple[Run, int]]:

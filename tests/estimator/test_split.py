@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgui.estimator import estimate, ledger
+from memgui.estimator.split import spans_of
 from memgui.estimator.state import State
 from memgui.estimator.tape import Parameter
 from memgui.estimator.training_ranks import stage_runs
@@ -35,6 +37,44 @@ def test_tensor_parallel_ranks_share_matrices_and_copy_norms() -> None:
     (shared,) = _weights(spread(_step(), tensor=4))
     copied = 2 * (2 * 8 + 1) * 512 + 2 * 32 * 4  # and two rotary buffers of 32 fp32 numbers
     assert 4 * (shared - copied) == whole - copied
+
+
+def _with_idle_layers(count: int, idle: range) -> Scenario:
+    mixers = tuple("none" if layer in idle else "full_attention" for layer in range(count))
+    feeds = tuple("none" if layer in idle else "dense" for layer in range(count))
+    model = llama("idle", 1024, 512, count, (8, 4, 64), 1536)
+    model = msgspec.structs.replace(model, layer_types=mixers, mlp_layer_types=feeds)
+    return training(model, precision="bf16", sequence_length=1024)
+
+
+def test_stages_count_layers_that_do_nothing() -> None:
+    """As the code does that cuts them: three of the second four do nothing, and two of the third."""
+    step = _with_idle_layers(16, range(5, 10))
+    assert spans_of(spread(step, pipeline=4), 4) == [(0, 4), (4, 1), (5, 2), (7, 4)]
+    (whole,) = _weights(step)
+    rotary = 2 * 32 * 4  # each stage has two buffers of its own
+    assert sum(_weights(spread(step, pipeline=4))) == whole + 3 * rotary
+
+
+def test_a_stage_with_nothing_to_run_is_refused() -> None:
+    refused = estimate(spread(_with_idle_layers(16, range(4, 9)), pipeline=4)).verdict.reason
+    assert refused is not None
+    assert refused.template == "{path} = {value} is not modelled yet with {other}."
+
+
+def test_towers_lie_on_the_first_stage() -> None:
+    model = msgspec.structs.replace(MODEL, other_weights=("vision.mlp.up:27x4304x1152",))
+    step = training(model, precision="bf16", sequence_length=1024)
+    plain = _weights(spread(_step(), pipeline=4))
+    tower = 27 * 4304 * 1152 * 2
+    assert _weights(spread(step, pipeline=4)) == [plain[0] + tower, *plain[1:]]
+
+
+def test_what_some_layers_have_is_refused_in_stages() -> None:
+    model = msgspec.structs.replace(MODEL, other_weights=("mlp.narrow:3x1000x512",))
+    refused = estimate(spread(training(model, precision="bf16"), pipeline=4)).verdict.reason
+    assert refused is not None
+    assert "mlp.narrow:3x1000x512" in str(refused.args["other"])
 
 
 def test_a_rank_keeps_what_transformers_keeps() -> None:
