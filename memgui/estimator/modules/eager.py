@@ -55,8 +55,8 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     elif m.is_decoder and not m.num_encoder_layers and m.model_type not in LEFT_TO_AUTOCAST:
         probabilities = op.cast(t, probabilities, v.width)
     t.use(weights)
-    if m.score_scaling == "fused":
-        c.named += (scores, weights)
+    if m.model_type in NAMED_OUTPUTS:  # their attention names its scores until it returns
+        c.named += (scores, weights) if m.score_scaling == "fused" else (weights,)
     kept = probabilities
     probabilities = op.dropout(t, probabilities, c.options.attention_dropout)
     if m.model_type in NAMED_OUTPUTS:

@@ -53,15 +53,16 @@ def stem(t: Tape, c: Context) -> Tensor:
         x = _fixed_positions(t, c, x)
     elif m.embedding_size:
         x = _project_in(t, c, x)
+    before = x.width
     if m.embedding_norm:
         x = norm(t, c, x, "embedding_layernorm", part="embedding")
-    _shared(t, c, x.width)
+    _shared(t, c, x.width, before)
     t.module = c.names["embedding.dropout"]
     return op.dropout(t, x, o.embedding_dropout)
 
 
-def _shared(t: Tape, c: Context, width: int) -> None:
-    """Positions and masks that all layers are given."""
+def _shared(t: Tape, c: Context, width: int, embedded: int = 0) -> None:
+    """Positions and masks that all layers are given; BLOOM's mask takes the format of ``embedded`` tokens."""
     m = c.model
     if m.hc_mult:
         from memgui.estimator.modules.compressed import tables as pairs
@@ -80,7 +81,7 @@ def _shared(t: Tape, c: Context, width: int) -> None:
         if m.explicit_mask:  # Falcon makes rotary tables all the same
             tables(t, c, width)
             c.rotary.clear()
-    masks(t, c, width)
+    masks(t, c, embedded if embedded and m.position_embedding == "alibi" else width)
 
 
 def _project_in(t: Tape, c: Context, x: Tensor) -> Tensor:
