@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPaintEvent, QPalette, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QWidget
 
 from memgui.gui.controls.fields import SpinBox
 from memgui.gui.form.leave_undo import LeaveUndo
 from memgui.gui.texts import field_text
+from memgui.gui.theme import Look
 from memgui.spec import Issue, ScenarioError
 from memgui.spec.fields import Field, Kind
 from memgui.spec.values import read
 
 _LONGEST = 60
+_ALWAYS_FITS = 6
+"""So many characters have room in every box; of longer ones the first digits might be cut."""
+_BESIDE = 30
+"""Width of what stands beside the figures: the frame, the chevrons, the cursor's place."""
+_WIDEST = 136
+"""Width that a long number makes its box at most, at a 13 px body."""
 
 
 def number_text(field: Field, value: int | float) -> str:
@@ -50,6 +57,7 @@ class NumberBox(SpinBox):
         self._value: int | float | None = None
         self._issue: Issue | None = None
         self._painted_ends = (False, False)
+        self._wanted = 0
         self.setAccelerated(True)
         line = self.lineEdit()
         line.setMaxLength(_LONGEST)
@@ -85,10 +93,29 @@ class NumberBox(SpinBox):
         line = self.lineEdit()
         if line.text() != text:
             line.setText(text)
+            self._fit(text)
         if self._ends() != self._painted_ends:
             self.update()  # the chevrons: Qt only knows of the line
 
+    def _fit(self, text: str) -> None:
+        """Ask for as much room as a long number needs."""
+        wanted = 0
+        if len(text) > _ALWAYS_FITS:
+            look = Look.of(self)
+            step = look.px(8)  # the row is not laid out anew for each digit
+            needed = -(-(round(look.width(text)) + look.px(_BESIDE)) // step) * step
+            wanted = min(look.px(_WIDEST), needed)
+            wanted = wanted if wanted > super().sizeHint().width() else 0
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        usual = super().sizeHint()
+        return QSize(max(usual.width(), self._wanted), usual.height())
+
     def _typed(self, text: str) -> None:
+        self._fit(text)
         try:
             value = read(self._field.path, text)
         except ScenarioError as error:

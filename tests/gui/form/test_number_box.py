@@ -203,3 +203,20 @@ def test_what_the_box_writes_reads_back_as_the_same_number(value: int) -> None:
 def test_a_ratio_reads_back_as_the_same_number(value: float) -> None:
     if "e" not in number_text(BY_PATH[DROPOUT], value):
         assert read(DROPOUT, number_text(BY_PATH[DROPOUT], value)) == value
+
+
+def test_a_long_number_is_seen_whole(qtbot: QtBot) -> None:
+    made, _, _ = box(qtbot, LENGTH, 4096)
+    usual = made.sizeHint().width()
+    for value in (131_072, 999_999, 1_048_576, 1_000_000_000):
+        made.set_value(value)
+        made.resize(made.sizeHint())
+        line = made.lineEdit()
+        assert line.fontMetrics().horizontalAdvance(line.text()) + 4 <= line.width(), value
+    assert made.sizeHint().width() > usual
+    write(made, "9" * 60)
+    widest = made.sizeHint().width()
+    write(made, "9" * 40)
+    assert made.sizeHint().width() == widest
+    write(made, "4096")
+    assert made.sizeHint().width() == usual
