@@ -167,6 +167,8 @@ def paint_hole(painter: QPainter, look: Look, scene: Scene, centre: QPointF, rad
         under = [(texts.limit, colours.secondary, 400), (texts.percent, colours.verdict(scene.kind), 600)]
         if small.horizontalAdvance(texts.limit) > limit:
             under = [(texts.unit, colours.secondary, 400), under[1]]
+        if look.width(texts.percent, Role.SMALL, 600) > limit:
+            under.pop()
     height = big + look.px(2) + line * len(under)
     top = centre.y() - height / 2
     painter.setPen(colours.text)

@@ -1,9 +1,10 @@
 import math
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QAccessible, QImage, QRegion
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QAccessible, QImage, QPainter, QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolTip, QWidget
 from pytestqt.qtbot import QtBot
@@ -13,6 +14,7 @@ from memgui.document.view_settings import View, ViewSettings
 from memgui.gui.accessible import install
 from memgui.gui.donut import geometry
 from memgui.gui.donut.widget import Donut
+from memgui.gui.metrics import Metrics
 from memgui.gui.palette import DARK, LIGHT
 from tests.gui import fakes
 
@@ -244,3 +246,27 @@ def test_unknown_dims_the_picture(make: Make) -> None:
     donut.set_result(fakes.unknown())
     dimmed = donut.grab().toImage().pixelColor(point(donut, ("gradients",)) + QPoint(0, 14)).name()
     assert full != dimmed
+
+
+def test_a_per_cent_too_wide_for_the_hole_is_left_out(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    write = Metrics.write
+
+    def kept(self: Metrics, painter: QPainter, room: QRectF, text: str, *across: float) -> None:
+        written.append(text)
+        write(self, painter, room, text, *across)
+
+    monkeypatch.setattr(Metrics, "write", kept)
+    donut, _, _ = make()
+    result = fakes.training()
+    donut.set_result(result)
+    donut.grab()
+    assert "118\N{NARROW NO-BREAK SPACE}%" in written or "118\N{THIN SPACE}%" in written
+    assert result.estimate is not None
+    verdict = msgspec.structs.replace(result.estimate.verdict, capacity_bytes=1)
+    tiny = msgspec.structs.replace(result.estimate, verdict=verdict)
+    written.clear()
+    donut.set_result(msgspec.structs.replace(result, estimate=tiny, last_good=tiny, generation=2))
+    donut.grab()
+    assert any(text.startswith("of ") for text in written)
+    assert not any("," in text and text.endswith("%") for text in written)
