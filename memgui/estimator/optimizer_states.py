@@ -92,8 +92,9 @@ class States:
         else:
             settings = keeping.settings
             looping = settings.name == "adamw" and settings.implementation == "forloop"
-            if looping or settings.name == "adafactor":  # which go from weight to weight in this order
-                here = _as_defined(here, program.model.model_type)
+            if looping or settings.name in ("adafactor", "muon"):  # from weight to weight, in order
+                before = _TABLES if settings.name == "muon" else _BEFORE
+                here = _as_defined(here, before.get(program.model.model_type))
             step = _step(here, keeping)
             self.step = [(_state(weight, one), count) for weight, one, count in step.held]
             self.step += flattened(here, keeping)
@@ -204,15 +205,16 @@ def _step(trained: Trained, keeping: Keeping) -> Step:
     return Step((*copies, *step.held), step.operator)
 
 
-def _as_defined(trained: Trained, model_type: str) -> Trained:
+def _as_defined(trained: Trained, widest: tuple[str, str] | None) -> Trained:
     """Weights with the widest behind the one that the model's code defines before it.
 
     There a step holds most, and with it what the update before leaves.  In these models that is a matrix
     of the attention: the norm or router that runs between them is defined later, and the norms of heads.
     """
-    widest = _BEFORE.get(model_type)
+    if widest is None:
+        return trained
     found = {weight.of.name: (weight, count) for weight, count in trained}
-    if widest is None or not {*widest} <= found.keys() or "q_norm.weight" in found:
+    if not {*widest} <= found.keys() or "q_norm.weight" in found:
         return trained
     others = [(weight, count) for weight, count in trained if weight.of.name != widest[1]]
     return (*others, *[found[name] for name in widest])
@@ -228,6 +230,8 @@ _BEFORE: Final = {
     **dict.fromkeys(("dots1", "solar_open", "longcat_flash", "mistral4"), _EXPERTS),
 }
 """By type of model: the widest weight of a layer, and what is defined before it (Transformers 5.24)."""
+_TABLES: Final = {"mixtral": ("embed_tokens.weight", "experts.gate_up_proj.weight")}
+"""The same of what Muon leaves to AdamW, where no vector of the attention runs between."""
 
 
 @lru_cache(maxsize=64)
