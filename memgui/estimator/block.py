@@ -9,7 +9,7 @@ from memgui.estimator.backward import Back, backward
 from memgui.estimator.bounds import born_back, born_forward
 from memgui.estimator.events import NONE, Events, Gradient, Group, Inner, Pairs, Thing, gradient_of, group
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward, left_forward
-from memgui.estimator.once import once
+from memgui.estimator.once import TURN, once
 from memgui.estimator.outcome import Outcome, Reading, outcome, read_back
 from memgui.estimator.saved import FREED, behind, copies_made, saved_roots, staying_in
 from memgui.estimator.state import State
@@ -66,13 +66,14 @@ def _apart(tape: Tape, saved: dict[Tensor, int]) -> None:
 def _kept(tape: Tape, saved: dict[Tensor, int]) -> tuple[Tensor, ...]:
     """What is kept of what a tape saves."""
     pinned = tape.pinned
-    return tuple([root for root in saved if root.origin != AMBIENT and root not in pinned])
+    return tuple([root for root in tuple(saved) if root.origin != AMBIENT and root not in pinned])
 
 
 def _kept_apart(tape: Tape, saved: dict[Tensor, int]) -> tuple[Tensor, ...]:
     """The same, with nothing that patterns lent."""
-    if tape.folded:
-        _apart(tape, saved)
+    with TURN:
+        if tape.folded:
+            _apart(tape, saved)
     return _kept(tape, saved)
 
 
@@ -107,14 +108,16 @@ class Block:
     def apart(self) -> Tape:
         """The tape, written out."""
         if self._folded:
-            self._folded = False
-            _apart(self.tape, self.saved)
+            with TURN:
+                if self._folded:
+                    _apart(self.tape, self.saved)
+                    self._folded = False
         return self.tape
 
     @once
     def ambient(self) -> list[Tensor]:
         """What it saves of the tensors that other blocks made."""
-        return [root for root in self.saved if root.origin == AMBIENT]
+        return [root for root in tuple(self.saved) if root.origin == AMBIENT]
 
     @once
     def running(self) -> Events:
@@ -157,16 +160,17 @@ class Block:
         if found is None:
             (start,) = self.start.things
             assert isinstance(start, Gradient)
-            found = self._backs[key] = backward(
-                self.apart(),
-                start,
-                self.saved,
-                role,
-                accumulate=accumulate,
-                keep_input=keep_input,
-                repeated=repeated,
-                consumer=consumer,
-            )
+            with TURN:  # gradients that blocks share count who waits for them
+                found = self._backs[key] = backward(
+                    self.apart(),
+                    start,
+                    self.saved,
+                    role,
+                    accumulate=accumulate,
+                    keep_input=keep_input,
+                    repeated=repeated,
+                    consumer=consumer,
+                )
         return found
 
     def freed(self, *, repeated: bool) -> Group:

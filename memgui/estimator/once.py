@@ -1,14 +1,20 @@
 """An attribute that is made when it is first asked for.
 
 ``functools.cached_property`` takes a lock each time in Python 3.11; a cold estimate makes a hundred.
+Programs are shared by threads: what two of them make at the same time is alike, and either will do.  Where
+making it changes something that is there (:class:`by_one`, ``TURN``) they take turns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from threading import RLock
+from typing import Any, Final, Generic, TypeVar, overload
 
 T = TypeVar("T")
+
+TURN: Final = RLock()
+"""Whose turn it is to change what threads share."""
 
 
 class once(Generic[T]):
@@ -29,4 +35,21 @@ class once(Generic[T]):
         if instance is None:
             return self
         made = instance.__dict__[self._name] = self._make(instance)
+        return made
+
+
+class by_one(once[T]):
+    """The same, made by one thread alone."""
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> once[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> once[T] | T:
+        if instance is None:
+            return self
+        with TURN:
+            if self._name not in instance.__dict__:
+                instance.__dict__[self._name] = self._make(instance)
+        made: T = instance.__dict__[self._name]
         return made

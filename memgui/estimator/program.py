@@ -27,7 +27,7 @@ from memgui.estimator.modules.outline import StackPlan, block_label, outline
 from memgui.estimator.modules.ranks import sent
 from memgui.estimator.modules.reach import LENDING
 from memgui.estimator.modules.taken_over import taken_over
-from memgui.estimator.once import once
+from memgui.estimator.once import by_one, once
 from memgui.estimator.options import OLD, Options
 from memgui.estimator.roles import Cast, Place, Roles
 from memgui.estimator.split import on_rank, within
@@ -223,7 +223,7 @@ class Program:
 
     # Whose turn it is in backward is asked of layers only where the peak may lie in one.
 
-    @once
+    @by_one
     def cast(self) -> Cast:
         """Gives each block its role in backward."""
         places: list[Place] = [((self.tail,), 1)]
@@ -232,12 +232,12 @@ class Program:
             places.append(((stack.frame,), 1))
         return Cast(places)
 
-    @once
+    @by_one
     def tail_role(self) -> Role:
         """The role of the block after the layers."""
         return _only(self.cast.roles(0))
 
-    @once
+    @by_one
     def back(self) -> dict[Stack, tuple[list[Stretch], Role]]:
         """The layers of each stack in the order of backward, and the role of the block before them."""
         _, cast = self.tail_role, self.cast  # whose turn comes first

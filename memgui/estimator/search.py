@@ -37,20 +37,22 @@ Inside = Layer | Outside
 class Sight(msgspec.Struct):
     """What has been seen inside: most bytes beyond what was before, at which of the spots; what has not.
 
-    ``there``: what is alive before each of the spots.  ``unseen`` are bounds, each with the negative number
-    of its spot, the highest last.
+    ``there``: what is alive before each of the spots.  ``bounds`` each come with the negative number of a
+    spot, the highest first; so many of them have been ``seen``.
     """
 
     spots: tuple[Spot, ...]
     there: list[int]
-    unseen: list[tuple[int, int]]
+    bounds: list[tuple[int, int]]
+    seen: int = 0
     most: int = -1
     at: int = 0
 
     @property
     def bound(self) -> int:
         """No more than the most that has not been seen; -1 where no more than has been seen."""
-        return self.unseen[-1][0] if self.unseen and self.unseen[-1][0] >= self.most else -1
+        unseen = self.bounds[self.seen][0] if self.seen < len(self.bounds) else -1
+        return unseen if unseen >= self.most else -1
 
 
 class Heights:
@@ -83,22 +85,23 @@ class Heights:
         if sight is None:
             spots = self.spots(inside)
             there = [numbers.bytes(spot.before) for spot in spots]
-            unseen = [
+            bounds = [
                 (before + numbers.sums(spot.most), -index)
                 for index, (spot, before) in enumerate(zip(spots, there, strict=True))
             ]
-            unseen.sort()
-            sight = self._sights[inside] = Sight(spots, there, unseen)
-        unseen = sight.unseen
-        while unseen:
-            bound, negative = unseen[-1]
+            bounds.sort(reverse=True)
+            sight = self._sights[inside] = Sight(spots, there, bounds)
+        bounds, seen = sight.bounds, sight.seen
+        while seen < len(bounds):
+            bound, negative = bounds[seen]
             if bound < sight.most or bound < floor:
                 break
-            unseen.pop()
             events, stop, _ = sight.spots[-negative].place()
             amount = sight.there[-negative] + numbers.peak(events, stop)
             if amount > sight.most or (amount == sight.most and -negative < sight.at):
                 sight.most, sight.at = amount, -negative
+            seen += 1
+            sight.seen = max(seen, sight.seen)  # last: another thread may look at the same meanwhile
         return sight
 
     def amount(self, point: Point) -> int:

@@ -119,8 +119,8 @@ class Tape(msgspec.Struct, eq=False):
     def apart(self) -> Tape:
         """The tape, written out."""
         if self.folded:
-            self.folded = False
             self.written = one_by_one(self.written)
+            self.folded = False
         return self
 
     def set_apart(self, operators: int, parameters: int) -> None:
