@@ -65,8 +65,9 @@ class Group(msgspec.Struct, eq=False, gc=False):
     @property
     def things(self) -> tuple[Thing, ...]:
         """The things themselves."""
-        if self.make is not None:
-            self.alike, self.make = self.make(), None
+        make = self.make
+        if make is not None:  # in another thread it may be done by now
+            self.alike, self.make = make(), None
         return self.alike
 
     @property

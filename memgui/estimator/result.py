@@ -92,8 +92,9 @@ class Node:
     @property
     def children(self) -> tuple[Node, ...]:
         """The parts of this node; none where it is a leaf."""
-        if self._make is not None:
-            self._children, self._make = self._make(), None
+        make = self._make
+        if make is not None:  # in another thread it may be done by now
+            self._children, self._make = make(), None
         return self._children
 
     @cached_property
