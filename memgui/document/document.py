@@ -59,14 +59,15 @@ class State(msgspec.Struct, frozen=True):
     """What real runs of the set-up used, as a preset keeps it (``memgui.planning.measured.to_plain``)."""
     report: ImportReport = NO_REPORT
     """What became of the file that the model was read from."""
-    shortened: Mapping[str, tuple[int, int]] = {}
-    """Lengths that the open model has no positions for, by path: what was asked, what it was cut to."""
+    fitted: Mapping[str, tuple[Any, Any]] = {}
+    """Fields that follow the open model (lengths it has positions for, how its weights are stored), by path:
+    what was asked, what it is instead."""
 
     def as_asked(self) -> Scenario:
-        """The scenario with the lengths that were cut for the open model, where nobody changed them since."""
+        """The scenario without what follows the open model, where nobody changed that since."""
         scenario = self.scenario
-        for path, (asked, cut) in self.shortened.items():
-            if get(scenario, path) == cut:
+        for path, (asked, fitting) in self.fitted.items():
+            if get(scenario, path) == fitting:
                 scenario = replace(scenario, path, asked)
         return scenario
 
@@ -220,13 +221,13 @@ class Document(QObject):
         self,
         scenario: Scenario,
         text: str,
-        shortened: Mapping[str, tuple[int, int]] | None = None,
+        fitted: Mapping[str, tuple[Any, Any]] | None = None,
         report: ImportReport = NO_REPORT,
     ) -> None:
         """Take a scenario with another model as one undo step called ``text``; the preset stays open.
 
-        ``shortened`` are the lengths that were cut for it (:attr:`State.shortened`), ``report`` is of the
-        file that it was read from.
+        ``fitted`` are the fields that follow it (:attr:`State.fitted`), ``report`` is of the file that it
+        was read from.
         """
         self._finish_and_push(
             msgspec.structs.replace(
@@ -234,7 +235,7 @@ class Document(QObject):
                 scenario=scenario,
                 origin=scenario.model,
                 report=report,
-                shortened=shortened or {},
+                fitted=fitted or {},
             ),
             text,
         )
@@ -248,7 +249,7 @@ class Document(QObject):
         is no part of the scenario.
         """
         same = scenario.model == self.scenario.model
-        kept = {} if same else {"origin": scenario.model, "report": NO_REPORT, "shortened": {}}
+        kept = {} if same else {"origin": scenario.model, "report": NO_REPORT, "fitted": {}}
         self._finish_and_push(msgspec.structs.replace(self._state, scenario=scenario, **kept), text, beside)
 
     def load(self, state: State, text: str) -> None:

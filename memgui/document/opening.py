@@ -91,17 +91,17 @@ class Opening(Telling):
         self, model: ModelSpec, quantization: Quantization | None, report: ImportReport
     ) -> tuple[Message, ...]:
         """Put a model into the open scenario; what had to change with it."""
-        from memgui.planning.opening import LENGTHS, mattering, starting_scenario
+        from memgui.planning.opening import FOLLOWING, mattering, starting_scenario
 
         asked = self._document.state.as_asked()
         scenario, told = starting_scenario(asked, model, quantization)
-        shortened = {
+        fitted = {
             path: (get(asked, path), get(scenario, path))
-            for path in LENGTHS
+            for path in FOLLOWING
             if get(asked, path) != get(scenario, path)
         }
         text = QCoreApplication.translate("Library", "Model {name}").format(name=model.name)
-        self._document.use_model(scenario, text, shortened, report)
+        self._document.use_model(scenario, text, fitted, report)
         return mattering(told, scenario)
 
     def use_entry(self, entry: ModelEntry) -> None:

@@ -44,6 +44,7 @@ from memgui.spec.fields.when import reads_source
 from memgui.spec.formats import CACHE_FORMATS
 from memgui.spec.formats.schemes import AS_IN_FILE
 from memgui.spec.import_report import MOST
+from memgui.spec.messages import Named
 from memgui.spec.scenario import Lora
 
 PART_ENDING: Final = re.compile(r"-\d{5}-of-\d{5}$|\.safetensors$|\.safetensors\.index$")
@@ -217,8 +218,11 @@ def _opened(imported: Imported, table: TensorTable | None, notes: tuple[Message,
     )
 
 
+BASE: Final = "training.base_format"
 LENGTHS: Final = ("training.sequence_length", "inference.prompt_tokens", "inference.generated_tokens")
 """Fields that :func:`starting_scenario` cuts where a model has no positions for them."""
+FOLLOWING: Final = (*LENGTHS, "inference.weight_format", "inference.quantised_parts", BASE)
+"""Fields that it fits to a model: another model that is opened takes them as they were asked."""
 PLAIN: Final = frozenset(("F64", "F32", "F16", "BF16"))
 """Formats that store each number by itself; GGUF's blocks do too, other packed ones do not say how many."""
 GGUF: Final = Quantization("gguf")
@@ -264,7 +268,7 @@ def starting_scenario(
     """
     scenario = _as_stored(replace(base, "model", model), quantization)
     scenario = with_usual_targets(scenario, base.model)
-    told = list(_of_targets(scenario))
+    told = [*_of_targets(scenario), *_of_base(scenario, base)]
     for path, most in _longest(scenario).items():
         if get(scenario, path) <= most:
             continue
@@ -307,6 +311,15 @@ def _of_targets(scenario: Scenario) -> Iterator[Message]:
     )
 
 
+def _of_base(scenario: Scenario, before: Scenario) -> Iterator[Message]:
+    """That adapters stand beside weights as they are stored."""
+    if scenario.training.base_format != before.training.base_format:
+        yield Message(
+            QT_TRANSLATE_NOOP("messages", "{path} is {value}: so the file's weights are stored."),
+            {"path": BASE, "value": Named(BASE, (scenario.training.base_format,))},
+        )
+
+
 def _longest(scenario: Scenario) -> dict[str, int]:
     """The most that each of :data:`LENGTHS` can be, where the model says so."""
     model, serving = scenario.model, scenario.inference
@@ -326,7 +339,10 @@ def _longest(scenario: Scenario) -> dict[str, int]:
 
 
 def _as_stored(scenario: Scenario, quantization: Quantization | None) -> Scenario:
-    """The weight format of the model's files, else of its quantisation block, else the usual one."""
+    """The weight format of the model's files, else of its quantisation block, else the usual one.
+
+    What PEFT trains adapters beside is the format of their base, too.
+    """
     model = scenario.model
     scheme = scheme_of(quantization, model) if quantization is not None else None
     parts: tuple[str, ...] | None = None
@@ -340,6 +356,8 @@ def _as_stored(scenario: Scenario, quantization: Quantization | None) -> Scenari
         return scenario
     scenario = replace(scenario, "inference.weight_format", chosen)
     scenario = replace(scenario, "inference.quantised_parts", parts)
+    if scheme is not None and parts is None and BY_PATH[BASE].choice(chosen) is not None:
+        scenario = replace(scenario, BASE, chosen)
     if quantization is GGUF and scenario.inference.engine not in ("llama.cpp", "ollama"):
         scenario = replace(scenario, "inference.engine", "llama.cpp")
         if "llama.cpp" not in CACHE_FORMATS[scenario.inference.kv_cache_format].engines:

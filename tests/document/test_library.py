@@ -296,3 +296,27 @@ def test_a_folder_whose_name_is_no_text_is_opened_and_not_remembered(
     assert house.document.scenario.model.name == "not\\udcff text\\n"
     assert house.library.recent_files() == ()
     assert house.library.settings.folder == ""
+
+
+def test_a_format_that_came_with_a_file_goes_with_its_model(
+    house: House, tmp_path: Path, qtbot: QtBot
+) -> None:
+    block = {"quant_method": "bitsandbytes", "load_in_8bit": True}
+    file = tmp_path / "Packed" / "config.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({**CONFIG, "quantization_config": block}), "utf-8")
+
+    def formats() -> tuple[str, str]:
+        scenario = house.document.scenario
+        return scenario.inference.weight_format, scenario.training.base_format
+
+    asked = formats()
+    house.library.open_path(file)
+    qtbot.waitUntil(lambda: formats() == ("int8", "int8"))
+    house.library.open_named("qwen3-8b")
+    assert formats() == asked
+    house.document.undo_stack.undo()
+    assert formats() == ("int8", "int8")
+    house.document.edit("training.base_format", "nf4")
+    house.library.open_named("qwen3-8b")
+    assert formats() == (asked[0], "nf4")

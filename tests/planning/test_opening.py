@@ -266,3 +266,36 @@ def test_of_several_gguf_models_it_is_said_which_one_is_open(tmp_path: Path, cat
     found = opened(str(tmp_path), catalog)
     told = next(message.text for message in found.report.assumed if "GGUF models" in message.text)
     assert told == "The folder holds 2 GGUF models; a-Q4_K_M.gguf is the one that is open."
+
+
+@pytest.mark.parametrize(
+    ("block", "base"),
+    [
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8"),
+        (
+            {
+                "quant_method": "bitsandbytes",
+                "load_in_4bit": True,
+                "bnb_4bit_quant_type": "nf4",
+                "bnb_4bit_use_double_quant": True,
+            },
+            "nf4_dq",
+        ),
+        ({"quant_method": "awq", "bits": 4, "group_size": 128}, "awq_int4_g128"),
+        ({"quant_method": "fp8"}, "bf16"),  # no adapters are trained beside it
+    ],
+)
+def test_adapters_stand_beside_weights_as_they_are_stored(
+    tmp_path: Path, catalog: Catalog, block: dict[str, object], base: str
+) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({**LLAMA, "quantization_config": block}), "utf-8")
+    found = opened(str(file), catalog)
+    scenario, told = starting_scenario(catalog.first_scenario(), found.model, found.quantization)
+    assert scenario.training.base_format == base
+    assert mattering(told, scenario) == ()  # every weight is trained
+    adapters = replace(scenario, "training.method", "lora")
+    said = [message.text for message in mattering(told, adapters)]
+    assert said == (
+        [] if base == "bf16" else [f"training.base_format is {base}: so the file's weights are stored."]
+    )
