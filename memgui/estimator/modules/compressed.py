@@ -93,14 +93,16 @@ def compressed_attention(t: Tape, c: Context, x: Tensor, mixer: str) -> Tensor:
         counter(t, c)
         kv = cached(t, c, kv, SLIDING)
     mask, inner = c.masks.get("sliding"), c.looking_at("tw") if o.decode else c
+    named = [x, narrow]
     if compressor is not None:
         inner = c.looking_at(compressor.keys)
         entries, hidden = _compressed(t, c, x, narrow, compressor)
         kv = _joined(t, kv, entries, ("b", compressor.keys, "k", "d"))
         mask = _longer(t, c, mask, hidden, compressor.keys)
+        named += entries, hidden
     y = eager(t, inner, q, kv, kv, mask)
     out = _output(t, c, y, found)
-    t.use(x, q, kv, narrow, *(() if mask is None else (mask,)))
+    t.use(*named, q, kv, *(() if mask is None else (mask,)))
     return op.dropout(t, out, o.hidden_dropout)
 
 
@@ -216,7 +218,8 @@ def _entries(
     out: Dims = (times, width)
     made = [_linear(t, c, x, f"{role}.{name}", name, out, idle=idle) for name in ("kv", "gate")]
     kv, gate = made
-    bias = t.parameter(f"{role}.position_bias", (by.tokens, *out), FP32, o.base_trained and not idle)
+    trained = o.base_trained and not idle
+    bias = t.parameter(f"{role}.position_bias.weight", (by.tokens, *out), FP32, trained, inputs=len(out))
     windows = 1 if o.decode else by.windows  # of a single token no more than one closes
     chunk: Dims = ("b", windows, by.tokens, *out)
     kv, gate = op.piece(t, kv, "kv", chunk), op.piece(t, gate, "gate", chunk)

@@ -39,8 +39,9 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
         scores = op.add_broadcast(t, scores, c.bias, "scores")
     weights = MASKINGS[m.score_masking](t, c, scores, mask)
     factor = _sink_factor(t, c, weights) if m.sink_factor else None
+    sunk: tuple[Tensor, ...] = ()
     if m.attention_sinks and factor is None:
-        probabilities = _with_sinks(t, c, weights)
+        probabilities, sunk = _with_sinks(t, c, weights)
     elif m.explicit_mask and c.alibi is not None:  # Falcon names the format of attention's input
         given = FP32 if t.autocast else c.options.width
         probabilities = op.softmax(t, op.cast(t, weights, given), given)
@@ -74,7 +75,10 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     if factor is not None:
         out = op.mul(t, out, op.cast(t, factor, out.width), "attention output", out.dims)
         t.use(factor)
-    return op.clone(t, out, "attention output")
+    out = op.clone(t, out, "attention output")
+    if sunk:
+        t.use(*sunk)
+    return out
 
 
 def _scores(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
@@ -213,8 +217,11 @@ def _sink_factor(t: Tape, c: Context, scores: Tensor) -> Tensor:
     return op.pointwise(t, "sigmoid", op.cast(t, less, FP32), "share", saves="output")
 
 
-def _with_sinks(t: Tape, c: Context, scores: Tensor) -> Tensor:
-    """gpt-oss: each head's sink is one more score; the largest of each row is taken off before softmax."""
+def _with_sinks(t: Tape, c: Context, scores: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """gpt-oss: each head's sink is one more score; the largest of each row is taken off before softmax.
+
+    With probabilities what the function names until it returns.
+    """
     o = c.options
     one_more = {"t": "ts", "tw": "tws"}.get(c.keys) or f"{c.keys}1"
     sinks = t.parameter("sinks", ("a",), FP32 if c.model.hc_mult else o.width, o.base_trained)
@@ -224,5 +231,4 @@ def _with_sinks(t: Tape, c: Context, scores: Tensor) -> Tensor:
     t.record("cat", (scores, sinks), joined, (), back)
     lowered = _less_the_largest(t, joined)
     probabilities = op.softmax(t, lowered, lowered.width)
-    t.use(lowered)
-    return op.piece(t, probabilities, "probabilities", scores.dims)
+    return op.piece(t, probabilities, "probabilities", scores.dims), (lowered, probabilities)
