@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from memgui.catalog import short_count
 from memgui.document.result import Result
+from memgui.document.view_settings import View
+from memgui.gui.numbers import Numbers
 from memgui.gui.texts import value_text
 from memgui.spec import Scenario, get
 from memgui.spec.fields import BY_PATH
@@ -52,7 +53,7 @@ def _model(result: Result) -> str:
     model = result.scenario.model
     parts = []
     if result.estimate is not None:
-        parts.append(short_count(result.estimate.parameters.own))
+        parts.append(Numbers.of(View()).parameters(result.estimate.parameters.own))
     parts.append(translate("Form", "{count} layers").format(count=f"{model.num_hidden_layers:,}"))
     heads, shared = model.num_attention_heads, model.num_key_value_heads
     if model.layer_types and not any("attention" in mixer for mixer in model.layer_types):
