@@ -147,7 +147,7 @@ def require_covered_run(scenario: Scenario) -> None:
             _require_split(scenario)
         else:
             for name in ("context", "expert"):
-                if getattr(split, name) > 1:
+                if getattr(split, name) > 1 and BY_PATH[f"parallelism.{name}"].applies(scenario):
                     raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name)))
         if split.sharding != "none" and split.data > 1 and scenario.task != "training":
             raise NotCovered(_not_yet("parallelism.sharding", split.sharding))
@@ -155,7 +155,7 @@ def require_covered_run(scenario: Scenario) -> None:
     settings = getattr(scenario, part)
     for name, known in _RUNS[part].items():
         value = getattr(settings, name)
-        if value not in known:
+        if value not in known and BY_PATH[f"{part}.{name}"].applies(scenario):
             raise NotCovered(_not_yet(f"{part}.{name}", value))
     if part == "training":
         _require_written(scenario)
@@ -173,7 +173,8 @@ def _require_split(scenario: Scenario) -> None:
         return
     code = IMPLEMENTATIONS[scenario.training.implementation]
     for name in ("tensor", "pipeline", "context", "expert"):
-        if getattr(split, name) > 1 and name not in code.shares:
+        asked = getattr(split, name) > 1 and BY_PATH[f"parallelism.{name}"].applies(scenario)
+        if asked and name not in code.shares:
             called = Named("training.implementation", (scenario.training.implementation,))
             raise NotCovered(not_with(f"parallelism.{name}", getattr(split, name), called))
     if max(split.tensor, split.pipeline, split.context) == 1:

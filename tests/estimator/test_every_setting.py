@@ -6,13 +6,15 @@ import os
 import random
 from collections.abc import Iterator
 
+import pytest
+
 from memgui.catalog import Catalog
 from memgui.estimator import Estimate, estimate
 from memgui.estimator.result import Node
 from memgui.planning.formula import tokens_of, value_of
 from memgui.planning.opening import starting_scenario
 from memgui.spec import Scenario, get, replace
-from memgui.spec.fields import FIELDS, Field, Kind
+from memgui.spec.fields import BY_PATH, FIELDS, Field, Kind
 from memgui.spec.validate import validate
 
 DRAWS = int(os.environ.get("MEMGUI_SETTINGS", "400"))
@@ -137,3 +139,26 @@ def _idle(field: Field, scenario: Scenario) -> bool:
     paged = scenario.training.optimizer.startswith("paged") and field.path == "training.offload_optimizer"
     mine = field.path.startswith("training.")
     return mine and known and not paged and not field.applies(scenario)
+
+
+def test_what_is_wrong_can_be_reached() -> None:
+    """Each error names a field that applies, as each reason for no answer does: a hidden one is a trap."""
+    seen = 0
+    for scenario in _scenarios(random.Random(9)):
+        errors = [issue for issue in validate(scenario) if issue.severity == "error"]
+        for issue in errors:
+            assert any(BY_PATH[path].applies(scenario) for path in issue.paths), issue
+        if not errors:
+            found = estimate(scenario)
+            path = next(iter(found.verdict.reason.paths), "") if found.verdict.kind == "unknown" else ""
+            assert path not in BY_PATH or BY_PATH[path].applies(scenario), found.verdict.reason
+            seen += 1
+    assert seen > DRAWS // 8
+
+
+@pytest.mark.parametrize("engine", ["transformers", "vllm", "llama.cpp"])
+def test_experts_spread_of_a_model_without_any_are_no_hindrance(engine: str) -> None:
+    scenario = replace(replace(Catalog().first_scenario(), "task", "inference"), "inference.engine", engine)
+    found = estimate(replace(scenario, "parallelism.expert", 2))
+    assert found.verdict.kind != "unknown"
+    assert found.peak_bytes == estimate(scenario).peak_bytes

@@ -29,8 +29,9 @@ def _training(scenario: Scenario) -> bool:
 def _sequence(scenario: Scenario) -> bool:
     if _megatron_paper(scenario):
         return True
-    megatron = scenario.training.implementation == "megatron"
-    return _training(scenario) and megatron and scenario.parallelism.tensor > 1
+    code, split = scenario.training.implementation, scenario.parallelism
+    chosen = code == "megatron" or (split.sequence and code != "torchtitan")  # can be taken back
+    return _training(scenario) and chosen and split.tensor > 1
 
 
 def _staged(scenario: Scenario) -> bool:
