@@ -42,6 +42,8 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
     sunk: tuple[Tensor, ...] = ()
     if m.attention_sinks and factor is None:
         probabilities, sunk = _with_sinks(t, c, weights)
+        if m.score_masking == "lowered" and not m.hc_mult:  # MiMo calls them what it calls its scores
+            weights, sunk = sunk[0], sunk[1:]
     elif m.explicit_mask and c.alibi is not None:  # Falcon names the format of attention's input
         given = FP32 if t.autocast else c.options.width
         probabilities = op.softmax(t, op.cast(t, weights, given), given)
@@ -60,6 +62,8 @@ def eager(t: Tape, c: Context, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | N
         c.named += (scores, weights) if m.score_scaling == "fused" else (weights,)
     kept = probabilities
     probabilities = op.dropout(t, probabilities, c.options.attention_dropout)
+    if sunk or m.score_masking == "lowered":
+        t.use(weights)
     if m.model_type in NAMED_OUTPUTS:
         t.trail(probabilities)
     elif m.model_type in UNRETURNED:

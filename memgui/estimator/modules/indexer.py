@@ -22,8 +22,11 @@ INT32 = 4
 INT64 = 8
 
 
-def chosen_mask(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Tensor:
-    """The mask of the chosen tokens and of those before: boolean for SDPA, additive for eager attention."""
+def chosen_mask(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> tuple[Tensor, Tensor]:
+    """The mask of the chosen tokens and of those before: boolean for SDPA, additive for eager attention.
+
+    With it the tokens not chosen; both are named until attention returns.
+    """
     o = c.options
     if reach.indexer:
         chosen = _indices(t, c, x, narrow, reach)
@@ -41,8 +44,7 @@ def chosen_mask(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) ->
     given = c.masks.get(reach.name)
     mask = t.tensor("mask", pairs, o.width if o.attention == "eager" and not o.decode else 1)
     t.run("masked_fill", (others, *((given,) if given is not None else ())), (mask,), (), ())
-    t.use(others)
-    return mask
+    return mask, others
 
 
 def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Tensor:

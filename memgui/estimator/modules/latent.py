@@ -33,12 +33,12 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
         latent, key = cached(t, c, latent, reach), cached(t, c, key, reach)
     queries = op.cat(t, (unrotated, turned), "q", (*c.rows, "a", "d"))
     keys, values = _expanded(t, c, latent, key)
-    mask = chosen_mask(t, c, x, narrow, reach) if reach.indexed else None
-    y = attend(t, c, queries, keys, values, reach, mask)
+    masks = chosen_mask(t, c, x, narrow, reach) if reach.indexed else ()
+    y = attend(t, c, queries, keys, values, reach, masks[0] if masks else None)
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "dv"), bias=m.attention_output_bias, cut="row"
     )
-    t.use(q, packed, latent, key, turned, queries, keys, values, x, *((narrow,) if reach.indexed else ()))
+    t.use(q, packed, latent, key, turned, queries, keys, values, x, *((narrow, *masks) if masks else ()))
     return op.dropout(t, y, o.hidden_dropout)
 
 
