@@ -73,6 +73,11 @@ class Kind:
             read = {one for block in self.blocks for one in block.ambient}
         return [one for one in chosen if one in read]
 
+    def reads(self, chosen: Collection[Tensor]) -> bool:
+        """Whether such a layer reads any of ``chosen``."""
+        written = (op for block in self.blocks for op in block.tape.written)
+        return any(one.root in chosen for op in written for one in op.ins)
+
     @property
     def parameters(self) -> Iterator[Parameter]:
         """Weights of one layer of this kind."""
@@ -154,7 +159,8 @@ class Stack:
         """of that, what does not go as the layer runs back that made it"""
         self.going_early: list[tuple[int, Group]] = []
         """of what is chosen, what goes before the first layer runs back: once the one of this number has"""
-        if checkpointing and len(chosen) > 1 and len(self.kinds) > 1:
+        several = checkpointing and chosen and len(self.kinds) > 1
+        if several and (len(chosen) > 1 or not self.kinds[0].reads(chosen)):
             self._let_go_early(chosen)
         self.made_again = {
             kind: group([one for one in kind.shared.tensors if one in kept and one not in leaves])
