@@ -78,15 +78,18 @@ def contraction(
 ) -> Tensor:
     """``torch.einsum`` of two tensors: a batched product, which wants its operands in order.
 
-    Autocast casts them before.  ``copies``: (each of) these are put in order first; ``turned``: the
-    gradient of the result is.
+    Autocast casts them before, and has the casts until it is done.  ``copies``: (each of) these are put
+    in order first; ``turned``: the gradient of the result is.
     """
     first, second = copies if isinstance(copies, tuple) else (copies, copies)
     if t.autocast:
         a, b = cast(t, a, t.autocast), cast(t, b, t.autocast)
+    given = a, b
     a = clone(t, a) if first else a
     b = clone(t, b) if second else b
     y = matmul(t, a, b, name, dims)
+    if t.autocast:
+        t.use(*given)
     if not turned:
         return y
     out = t.view(y, name, dims)
