@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memgui.catalog import Catalog
 from memgui.estimator import Estimate, estimate, ledger
 from memgui.estimator.result import COMPONENTS, Node
-from memgui.spec import Lora, Parallelism, Scenario, replace
+from memgui.spec import Lora, Scenario, replace
 from memgui.spec.model import ModelSpec
 from tests.estimator import families
 from tests.estimator.build import serving, spread, training
@@ -275,7 +275,7 @@ def test_verdict_has_three_states() -> None:
 
 def test_what_is_not_modelled_is_unknown() -> None:
     odd = msgspec.structs.replace(GPT2, position_embedding="smoke signals")
-    split = msgspec.structs.replace(serving(GPT2), parallelism=Parallelism(context=2))
+    split = spread(serving(GPT2), context=2)
     for scenario in (training(odd), split):
         found = estimate(scenario)
         assert found.verdict.kind == "unknown"
