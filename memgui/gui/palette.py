@@ -115,7 +115,8 @@ class Palette(msgspec.Struct, frozen=True):
             roles.Shadow: self.hairline,
         }.items():
             made.setColor(role, colour)
-        for role in (roles.WindowText, roles.Text, roles.ButtonText, roles.HighlightedText):
+        written = roles.WindowText, roles.Text, roles.ButtonText, roles.HighlightedText, roles.PlaceholderText
+        for role in written:
             made.setColor(QPalette.ColorGroup.Disabled, role, self.disabled)
         made.setColor(QPalette.ColorGroup.Disabled, roles.Base, self.window)
         return made

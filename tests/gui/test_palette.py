@@ -109,7 +109,8 @@ def test_qpalette_carries_the_roles() -> None:
         assert is_dark(made) is colours.dark
         assert made.color(QPalette.ColorRole.Link) == colours.accent
         assert made.color(QPalette.ColorRole.PlaceholderText) == colours.tertiary
-        assert made.color(QPalette.ColorGroup.Disabled, QPalette.ColorRole.Text) == colours.disabled
+        for role in (QPalette.ColorRole.Text, QPalette.ColorRole.PlaceholderText):
+            assert made.color(QPalette.ColorGroup.Disabled, role) == colours.disabled
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])
