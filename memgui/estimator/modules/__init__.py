@@ -16,7 +16,7 @@ To add a family
        them: set it where the code transposes, concatenates or makes contiguous.  What a linear layer
        is called (adapters ask for it by name) goes into ``names.NAMES``.
     3. A layer that is no ``x + module(norm(x))`` twice over: another ``LayerPlan`` in
-       ``layers.plan``, of as many halves as the code has; halves are compiled once each.
+       ``plans.plan``, of as many halves as the code has; halves are compiled once each.
     4. An operator that is missing: one function in ``operators`` that records what PyTorch's
        ``derivatives.yaml`` saves for it, which gradients are new (``NEW``), passed on (``ALIAS``)
        or computed wider and cast (``PROMOTED``), and what it holds for a moment (``extra``,

@@ -1,10 +1,8 @@
-"""Which kinds of layers a model has, and of what blocks each is made."""
+"""The halves that layers are made of: mixers and feed-forwards, norms and the residual stream around each."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from itertools import chain, cycle, groupby, islice, repeat
 from typing import NamedTuple
 
 from memgui.estimator import operators as op
@@ -17,7 +15,6 @@ from memgui.estimator.modules.ranks import enter, leave
 from memgui.estimator.modules.reach import REACHES
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.messages import QT_TRANSLATE_NOOP
-from memgui.spec.model import ModelSpec, pattern_at
 
 Module = Callable[[Tape, Context, Tensor], Tensor]
 Writer = Callable[[Tape, Context, Tensor], Tensor]
@@ -346,99 +343,6 @@ def parallel(mixer: Module, feed_forward: Module) -> Writer:
     return write
 
 
-# -- plans -----------------------------------------------------------------------------------------
-
-
-def plan(mixer: str, feed_forward: str, together: bool = False, bare: bool = False) -> LayerPlan:
-    """The layer that ``mixer`` and ``feed_forward`` make, one after the other or side by side.
-
-    ``bare``: there is no norm before its mixer.  ``KeyError`` names a half that is unknown.
-    """
-    found = _PLANS.get((mixer, feed_forward, together, bare))
-    if found is None:
-        key = f"{mixer}.{feed_forward}"
-        blocks: tuple[tuple[str, Writer], ...]
-        if together:
-            blocks = ((f"parallel.{key}", parallel(MIXERS[mixer][1], FEED_FORWARDS[feed_forward][1])),)
-        else:
-            halves = (
-                (mixer, MIXERS, "input_layernorm", "post_attention_layernorm"),
-                (feed_forward, FEED_FORWARDS, "pre_feedforward_layernorm", "post_feedforward_layernorm"),
-            )
-            blocks = tuple(
-                [
-                    (kind, kinds[kind][1] if kind in WHOLE else residual(kinds[kind][1], *norms))
-                    for kind, kinds, *norms in halves
-                    if kind != "none"
-                ]
-            )
-            if bare:
-                key = f"{key}.first"
-                blocks = ((f"{mixer}.first", _without_norm(MIXERS[mixer][1])), *blocks[1:])
-        named = MIXERS.get(mixer) if feed_forward in ("dense", "none") else None
-        label = (named or FEED_FORWARDS[feed_forward])[0]
-        found = _PLANS[mixer, feed_forward, together, bare] = LayerPlan(key, label, blocks)
-    return found
-
-
-def _without_norm(module: Module) -> Writer:
+def without_norm(module: Module) -> Writer:
     """``x + module(x)``."""
     return lambda t, c, x: op.add(t, x, _held(t, c, module, x), "residual stream")
-
-
-_PLANS: dict[tuple[str, str, bool, bool], LayerPlan] = {}
-
-
-def block_label(key: str) -> str:
-    """The label of a block of a layer, or of what stands before and after the layers."""
-    key = key.removesuffix(".first")
-    name = key.partition(".")[0]
-    found = MIXERS.get(name) or FEED_FORWARDS.get(name)
-    if found is not None:
-        return found[0]
-    if key.startswith("parallel."):
-        return QT_TRANSLATE_NOOP("estimator", "attention and feed-forward")
-    return _ENDS.get(key, key)
-
-
-_ENDS = {
-    "embedding of its own": QT_TRANSLATE_NOOP("estimator", "embedding of its own"),
-    "stem": QT_TRANSLATE_NOOP("estimator", "before the layers"),
-    "tail": QT_TRANSLATE_NOOP("estimator", "after the layers"),
-}
-
-
-def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
-    """The layers of ``model`` in order, as runs of equal ones."""
-    count = model.num_hidden_layers
-    mixers, feeds = model.layer_types, model.mlp_layer_types
-    together = model.parallel_block != "none"
-    plain = "sparse" if model.num_experts else "dense"
-    own = model.layer_variants or model.hidden_size_per_layer_input
-    own = own or model.norm_placement == "post_branch_attention"
-    plainly = not (own or model.layer_scalar or model.bottleneck_size)
-    if len(mixers) <= 1 and len(feeds) <= 1 and model.first_norm and plainly:
-        only = plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, plain), together)
-        return _sharing(only, count, model.num_hidden_groups) if model.num_hidden_groups else [(only, count)]
-    bare = chain((not model.first_norm,), repeat(False))
-    each = zip(cycle(mixers or ("full_attention",)), cycle(feeds or (plain,)), repeat(together), bare)
-    runs = [(kind, len(list(run))) for kind, run in groupby(islice(each, count))]
-    found = [(plan(*kind), many) for kind, many in runs if kind[:2] != ("none", "none")]
-    if plainly:
-        return found
-    from memgui.estimator.modules.own_layers import completed
-
-    return completed(model, found)
-
-
-def _sharing(layer: LayerPlan, count: int, groups: int) -> list[tuple[LayerPlan, int]]:
-    """Layers in groups that share their weights: of each group the first layer owns them."""
-    runs: list[tuple[LayerPlan, int]] = []
-    members = Counter(i * groups // count for i in range(count))
-    for group, many in members.items():
-        weights = f"group {group}"
-        blocks = tuple([(f"{name}.first", write) for name, write in layer.blocks])
-        runs.append((layer._replace(key=f"{layer.key}.{group}.first", blocks=blocks, weights=weights), 1))
-        if many > 1:
-            runs.append((layer._replace(key=f"{layer.key}.{group}", weights=weights), many - 1))
-    return runs

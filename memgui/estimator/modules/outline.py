@@ -9,8 +9,9 @@ import msgspec
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.ends import stem, tail
 from memgui.estimator.modules.implementations import IMPLEMENTATIONS
-from memgui.estimator.modules.layers import LayerPlan, Writer, plans
-from memgui.estimator.modules.layers import block_label as layer_label
+from memgui.estimator.modules.layers import LayerPlan, Writer
+from memgui.estimator.modules.plans import block_label as layer_label
+from memgui.estimator.modules.plans import plans
 from memgui.estimator.tape import Tape, Tensor
 
 STACKED: Final = ("encoder", "decoder", "between")
