@@ -248,6 +248,10 @@ class Block:
 
     # -- groups ---------------------------------------------------------------------------------
 
+    def _unsaved(self, tensors: Collection[Tensor]) -> Group:
+        """What of ``tensors`` autograd does not keep."""
+        return group([one for one in tensors if one not in self.saved]) if tensors else NONE
+
     @once
     def kept(self) -> Group:
         """What autograd keeps because of this block: its own tensors, its input, copies of weights."""
@@ -272,14 +276,12 @@ class Block:
     @once
     def returned(self) -> Group:
         """What Python holds until the block returns and autograd does not keep."""
-        held = self.tape.held
-        return group([root for root in held if root not in self.saved]) if held else NONE
+        return self._unsaved(self.tape.held)
 
     @once
     def held(self) -> Group:
         """The same in a recomputation, whose graph holds what is pinned as well."""
-        held = dict.fromkeys((*self.tape.held, *self.tape.pinned))
-        return group([root for root in held if root not in self.saved])
+        return self._unsaved(dict.fromkeys((*self.tape.held, *self.tape.pinned)))
 
     @once
     def held_passing(self) -> Group:
@@ -289,8 +291,7 @@ class Block:
     @once
     def copies(self) -> Group:
         """Autocast's copies of weights that autograd does not keep: they live to the end of forward."""
-        copies = self.tape.cast_cache
-        return group([tensor for tensor in copies if tensor not in self.saved]) if copies else NONE
+        return self._unsaved(self.tape.cast_cache)
 
     @once
     def copies_passing(self) -> Group:
@@ -305,8 +306,7 @@ class Block:
     @once
     def cache(self) -> Group:
         """What the block puts into the cache and autograd does not keep anyway."""
-        cached = self.tape.cached
-        return group([tensor for tensor in cached if tensor not in self.saved]) if cached else NONE
+        return self._unsaved(self.tape.cached)
 
     @once
     def cache_kept(self) -> Group:

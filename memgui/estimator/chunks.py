@@ -45,14 +45,17 @@ def recurrent_symbols(length: Length, path: str) -> dict[str, tuple[str, str | N
     }
 
 
+def _entries(length: Length) -> tuple[Length, Length]:
+    """How many entries stand for so many tokens: of those an indexer chooses from, and of heavier ones."""
+    return (
+        lambda s: length(s) // (s.model.compress_rate_csa or 1),
+        lambda s: length(s) // (s.model.compress_rate_hca or 1),
+    )
+
+
 def compressed_symbols(length: Length) -> dict[str, tuple[str, str | None, Length]]:
     """Symbols of entries that stand for several tokens each, of a sequence of so many."""
-
-    def sparse(s: Scenario) -> int:
-        return length(s) // (s.model.compress_rate_csa or 1)
-
-    def heavy(s: Scenario) -> int:
-        return length(s) // (s.model.compress_rate_hca or 1)
+    sparse, heavy = _entries(length)
 
     def blocks(s: Scenario) -> int:
         return -(-length(s) // (s.model.index_block_size or 1))
@@ -87,12 +90,7 @@ def compressed_symbols(length: Length) -> dict[str, tuple[str, str | None, Lengt
 
 def cached_entries(held: Length, near: Length) -> dict[str, tuple[str, str | None, Length]]:
     """Symbols of the entries of so many tokens in a cache, of which so many are in the window."""
-
-    def sparse(s: Scenario) -> int:
-        return held(s) // (s.model.compress_rate_csa or 1)
-
-    def heavy(s: Scenario) -> int:
-        return held(s) // (s.model.compress_rate_hca or 1)
+    sparse, heavy = _entries(held)
 
     return {
         "tws": (
@@ -115,7 +113,6 @@ def cached_entries(held: Length, near: Length) -> dict[str, tuple[str, str | Non
 
 
 _CACHED = QT_TRANSLATE_NOOP("symbols", "compressed entries in the cache")
-_CACHED_AND_ONE = QT_TRANSLATE_NOOP("symbols", "compressed entries in the cache, plus one")
 _NEAR = QT_TRANSLATE_NOOP("symbols", "tokens of a window and entries in the cache")
 _NEAR_AND_ONE = QT_TRANSLATE_NOOP("symbols", "tokens of a window and entries in the cache, plus one")
 _BOTH = QT_TRANSLATE_NOOP("symbols", "tokens of a sequence and its entries")

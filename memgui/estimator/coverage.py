@@ -147,7 +147,7 @@ def require_covered_run(scenario: Scenario) -> None:
             _require_split(scenario)
         else:
             for name in ("context", "expert"):
-                if getattr(split, name) > 1 and BY_PATH[f"parallelism.{name}"].applies(scenario):
+                if is_split(scenario, name):
                     raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name)))
         if split.sharding != "none" and split.data > 1 and scenario.task != "training":
             raise NotCovered(_not_yet("parallelism.sharding", split.sharding))
@@ -166,6 +166,11 @@ def require_covered_run(scenario: Scenario) -> None:
         raise NotCovered(_not_yet("training.lora.adapter_format", value))
 
 
+def is_split(scenario: Scenario, name: str) -> bool:
+    """Whether ranks are asked to share something out by the degree called ``name``, and it applies."""
+    return getattr(scenario.parallelism, name) > 1 and BY_PATH[f"parallelism.{name}"].applies(scenario)
+
+
 def _require_split(scenario: Scenario) -> None:
     """Raise :class:`NotCovered` where ranks share out what no code here is known to share."""
     split, model = scenario.parallelism, scenario.model
@@ -173,8 +178,7 @@ def _require_split(scenario: Scenario) -> None:
         return
     code = IMPLEMENTATIONS[scenario.training.implementation]
     for name in ("tensor", "pipeline", "context", "expert"):
-        asked = getattr(split, name) > 1 and BY_PATH[f"parallelism.{name}"].applies(scenario)
-        if asked and name not in code.shares:
+        if name not in code.shares and is_split(scenario, name):
             called = Named("training.implementation", (scenario.training.implementation,))
             raise NotCovered(not_with(f"parallelism.{name}", getattr(split, name), called))
     if max(split.tensor, split.pipeline, split.context) == 1:

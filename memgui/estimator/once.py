@@ -41,15 +41,14 @@ class once(Generic[T]):
 class by_one(once[T]):
     """The same, made by one thread alone."""
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> once[T]: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
-    def __get__(self, instance: object | None, owner: type) -> once[T] | T:
-        if instance is None:
-            return self
-        with TURN:
-            if self._name not in instance.__dict__:
-                instance.__dict__[self._name] = self._make(instance)
-        made: T = instance.__dict__[self._name]
-        return made
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        def alone(instance: Any) -> T:
+            held, name = instance.__dict__, self._name
+            with TURN:
+                if name not in held:
+                    held[name] = make(instance)
+            made: T = held[name]
+            return made
+
+        super().__init__(alone)
+        self.__doc__ = make.__doc__

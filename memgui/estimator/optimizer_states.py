@@ -112,8 +112,7 @@ class States:
         if rule.wide_elsewhere and not settings.state_width:
             narrow = [one for one in kept if one.width < 4]
             self.doubt += sum([one.bytes(weight) // one.width * (4 - one.width) for one in narrow]) * count
-        if keeping.master and not keeping.layout.fsdp:  # whose shards of weights are the master copies
-            kept = (Kept("master copy", keeping.master), *kept)
+        kept = (*_copied(keeping), *kept)
         for one in kept:
             size = one.width * elements if one.shape is None else one.bytes(weight)
             sizes[size] = sizes.get(size, 0) + count
@@ -126,7 +125,7 @@ class States:
         """
         settings = keeping.settings
         rule = OPTIMIZERS[settings.name]
-        copied = (Kept("master copy", keeping.master),) if keeping.master and not keeping.layout.fsdp else ()
+        copied = _copied(keeping)
         known: dict[int, tuple[Kept, ...]] = {}
         sizes = self.sizes
         for parameter, count in counted(program).alike:
@@ -163,6 +162,11 @@ class States:
 
 
 NO_STATES = States(None, None)
+
+
+def _copied(keeping: Keeping) -> tuple[Kept, ...]:
+    """The master copy of each weight, where there is one; FSDP's shards of weights are theirs."""
+    return (Kept("master copy", keeping.master),) if keeping.master and not keeping.layout.fsdp else ()
 
 
 def _kind(weight: Weight) -> tuple[object, ...]:

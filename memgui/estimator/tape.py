@@ -356,22 +356,7 @@ class Tape(msgspec.Struct, eq=False):
         if not out.grad:
             saves = back = ()
             back_extra = back_inner = None
-        self.written.append(
-            Op(
-                name,
-                self.part,
-                self.module,
-                ins,
-                (out,),
-                saves,
-                back,
-                extra,
-                back_extra,
-                back_inner,
-                inner,
-                self.region,
-            )
-        )
+        self.run(name, ins, (out,), saves, back, extra, back_extra, back_inner, inner)
         return out
 
 

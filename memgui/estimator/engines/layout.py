@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from memgui.estimator.coverage import NotCovered
-from memgui.spec.fields import BY_PATH
+from memgui.estimator.coverage import NotCovered, is_split
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named
 from memgui.spec.scenario import Scenario
 
@@ -19,8 +18,7 @@ def require_layout(scenario: Scenario, *known: str) -> None:
     """
     split, model = scenario.parallelism, scenario.model
     for name in DEGREES:
-        asked = getattr(split, name) > 1 and BY_PATH[f"parallelism.{name}"].applies(scenario)
-        if asked and name not in known:
+        if name not in known and is_split(scenario, name):
             raise NotCovered(_not_yet(f"parallelism.{name}", getattr(split, name), scenario))
     if model.num_encoder_layers:
         raise NotCovered(_not_yet("model.num_encoder_layers", model.num_encoder_layers, scenario))

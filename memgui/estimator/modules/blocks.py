@@ -9,6 +9,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules.adapters import idle_adapter
 from memgui.estimator.modules.cache import cached
 from memgui.estimator.modules.context import Context
+from memgui.estimator.modules.indexer import without_gradient
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.reach import Reach
 from memgui.estimator.modules.rotary import rotate
@@ -55,7 +56,7 @@ def block_mask(t: Tape, c: Context, x: Tensor, reach: Reach, width: int) -> Tens
 def _chosen(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
     """The best blocks by the best score in each; what a graph that leads nowhere has saved dies with it."""
     graph = x.grad or c.options.base_trained
-    x = _without_gradient(t, x)
+    x = without_gradient(t, x)
     heads: Dims = (*c.rows, "ih", "id")
     q = _linear(t, c, x, "q", ("ih", "id"), heads)
     key = _linear(t, c, x, "k", ("id",), (*c.rows, 1, "id"))
@@ -93,12 +94,6 @@ def _chosen(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
     out = t.tensor("chosen blocks", found, INT64)
     t.run("masked_fill", (values, at), (out,), (), (), (out.coefficient // INT64, out.monomial))
     t.use(whole, best, q, key, future, values, at, *(factors if graph else ()))
-    return out
-
-
-def _without_gradient(t: Tape, x: Tensor) -> Tensor:
-    out = t.view(x, x.name, x.dims)
-    out.grad = False
     return out
 
 

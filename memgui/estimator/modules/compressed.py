@@ -14,6 +14,7 @@ from memgui.estimator.modules.adapters import adapted, idle_adapter, low_rank
 from memgui.estimator.modules.cache import cached, counter
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.eager import eager
+from memgui.estimator.modules.indexer import without_gradient
 from memgui.estimator.modules.norm import inverse_deviation, norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import SLIDING
@@ -279,7 +280,7 @@ def _chosen(t: Tape, c: Context, x: Tensor, narrow: Tensor, by: Compressor, widt
     A graph is made on the way, which leads nowhere: what it saves dies as the indexer returns.
     """
     graph = x.grad or c.options.base_trained
-    x, narrow = _without_gradient(t, x), _without_gradient(t, narrow)
+    x, narrow = without_gradient(t, x), without_gradient(t, narrow)
     chosen: Dims = ("b", c.queries, "itc")
     entries, named = _entries(t, c, x, "indexer", "id", by, idle=True)
     found = _made(t, (c.queries, "p2"), x.width)
@@ -330,9 +331,3 @@ def _chosen(t: Tape, c: Context, x: Tensor, narrow: Tensor, by: Compressor, widt
     t.run("scatter_", (places, longer), (), (), ())
     t.use(safe, valid, places)
     return t.view(longer, "hidden entries", ("b", c.queries, by.windows))
-
-
-def _without_gradient(t: Tape, x: Tensor) -> Tensor:
-    out = t.view(x, x.name, x.dims)
-    out.grad = False
-    return out

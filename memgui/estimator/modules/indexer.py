@@ -49,7 +49,7 @@ def chosen_mask(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) ->
 
 def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Tensor:
     """``topk`` of ``sum over heads of weight * relu(q @ k)``, as int32."""
-    x, narrow = _without_gradient(t, x), _without_gradient(t, narrow)
+    x, narrow = without_gradient(t, x), without_gradient(t, narrow)
     heads: Dims = (*c.rows, "ih", "id")
     q = whole = _linear(t, c, narrow, "indexer.wq_b", ("ih", "id"), ("lq",), heads)
     key = _linear(t, c, x, "indexer.wk", ("id",), ("h",), (*c.rows, "id"))
@@ -103,7 +103,8 @@ def _for_every_query(t: Tape, c: Context, key: Tensor) -> Tensor:
 _NORM = ("weight", "bias")
 
 
-def _without_gradient(t: Tape, x: Tensor) -> Tensor:
+def without_gradient(t: Tape, x: Tensor) -> Tensor:
+    """``x.detach()``, as what runs under ``no_grad`` or leads nowhere sees it."""
     out = t.view(x, x.name, x.dims)
     out.grad = False
     return out
