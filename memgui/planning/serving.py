@@ -10,7 +10,7 @@ from memgui.planning.ladder import length_path
 from memgui.planning.reach import batch_path
 from memgui.planning.served import length
 from memgui.planning.solve import solve
-from memgui.planning.ways.costs import bits_of
+from memgui.planning.ways.rounding import bits_of
 from memgui.planning.ways.rules import other_choices
 from memgui.spec import Scenario
 from memgui.spec.fields import BY_PATH

@@ -10,7 +10,7 @@ from memgui.planning.ask import fits, surely_fits
 from memgui.planning.served import found as in_words
 from memgui.planning.served import length, phase_peaks, told
 from memgui.planning.serving import best_weight_format, limits
-from memgui.planning.ways.costs import bits_of
+from memgui.planning.ways.rounding import bits_of
 from memgui.planning.ways.rules import other_choices
 from memgui.planning.words import English
 from memgui.spec import Scenario, replace

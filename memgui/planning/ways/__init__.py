@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from memgui.planning.ways.costs import Cost, Disturbance, cost_of
+from memgui.planning.ways.cost import Cost, Disturbance
+from memgui.planning.ways.costs import cost_of
 from memgui.planning.ways.find import Way, Ways, ways_to_fit
 from memgui.planning.ways.titles import title_of
 

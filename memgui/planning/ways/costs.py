@@ -7,48 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from dataclasses import replace
 
 from memgui.estimator.result import Estimate
 from memgui.planning.changes import Change
 from memgui.planning.devices import MACHINE
+from memgui.planning.ways.cost import Cost, Disturbance, say
+from memgui.planning.ways.rounding import bits_of, rounded
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP
 from memgui.spec.fields import BY_PATH
-from memgui.spec.formats import CACHE_FORMATS, FORMATS, SCHEMES, WEIGHT_FORMATS
 
-
-class Disturbance(IntEnum):
-    """How far a change is from what the person set out to do; the gentlest first."""
-
-    NONE = 0  # nothing is lost
-    SLOWER = 1  # the same results, later
-    HARDWARE = 2  # the same results, on other or more devices
-    ACCURACY = 3  # results may differ a little
-    TUNING = 4  # settings must be found again
-    LESS = 5  # less is done: shorter sequences, fewer weights trained
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """``sentences`` say what is paid; ``weight`` orders costs of one kind, the lighter first."""
-
-    disturbance: Disturbance
-    sentences: tuple[Said, ...]
-    weight: int = 0
-
-
-def _say(template: str) -> Said:
-    return Said(template, context="ways")
-
-
-SAME = _say(QT_TRANSLATE_NOOP("ways", "Results stay the same."))
-ROUNDING = _say(QT_TRANSLATE_NOOP("ways", "Results stay the same up to rounding."))
-PACKAGE = _say(QT_TRANSLATE_NOOP("ways", "Needs a further package."))
-NOTHING = _say(QT_TRANSLATE_NOOP("ways", "None worth naming."))
-TUNE = _say(QT_TRANSLATE_NOOP("ways", "The learning rate needs tuning again."))
-SMALL_UPDATES = _say(QT_TRANSLATE_NOOP("ways", "Weights lose digits: small updates can vanish."))
+SAME = say(QT_TRANSLATE_NOOP("ways", "Results stay the same."))
+ROUNDING = say(QT_TRANSLATE_NOOP("ways", "Results stay the same up to rounding."))
+PACKAGE = say(QT_TRANSLATE_NOOP("ways", "Needs a further package."))
+NOTHING = say(QT_TRANSLATE_NOOP("ways", "None worth naming."))
+TUNE = say(QT_TRANSLATE_NOOP("ways", "The learning rate needs tuning again."))
+SMALL_UPDATES = say(QT_TRANSLATE_NOOP("ways", "Weights lose digits: small updates can vanish."))
 
 _FREE = Cost(Disturbance.NONE, (NOTHING, SAME))
 _KERNELS = Cost(Disturbance.NONE, (NOTHING, ROUNDING))
@@ -56,19 +31,19 @@ _KERNELS = Cost(Disturbance.NONE, (NOTHING, ROUNDING))
 _USUAL_OPTIMIZERS = ("adamw_8bit", "adafactor", "lion", "paged_adamw", "paged_adamw_8bit")
 """Of the optimizers that cost alike those that people take, so that they are named before their like."""
 
-_AS_IT_GOES = _say(QT_TRANSLATE_NOOP("ways", "Gradients are used up at once: no clipping, no accumulation."))
+_AS_IT_GOES = say(QT_TRANSLATE_NOOP("ways", "Gradients are used up at once: no clipping, no accumulation."))
 _IN_BACKWARD = Cost(Disturbance.TUNING, (TUNE, _AS_IT_GOES), 3)
-_RISK = _say(QT_TRANSLATE_NOOP("ways", "Small risk to convergence."))
+_RISK = say(QT_TRANSLATE_NOOP("ways", "Small risk to convergence."))
 _SGD = Cost(
     Disturbance.TUNING,
-    (TUNE, _say(QT_TRANSLATE_NOOP("ways", "Transformers usually train worse with it."))),
+    (TUNE, say(QT_TRANSLATE_NOOP("ways", "Transformers usually train worse with it."))),
     1,
 )
-_RERUN = _say(QT_TRANSLATE_NOOP("ways", "Part of the forward pass runs again."))
-_THIRD = _say(QT_TRANSLATE_NOOP("ways", "About a third slower."))
-_MASTER = _say(QT_TRANSLATE_NOOP("ways", "Products are rounded to 16 bits, sums of updates are not."))
-_OVERFLOW = _say(QT_TRANSLATE_NOOP("ways", "Can overflow, so the loss must be scaled."))
-_MOVES = _say(QT_TRANSLATE_NOOP("ways", "Slower: data moves between GPU and host memory."))
+_RERUN = say(QT_TRANSLATE_NOOP("ways", "Part of the forward pass runs again."))
+_THIRD = say(QT_TRANSLATE_NOOP("ways", "About a third slower."))
+_MASTER = say(QT_TRANSLATE_NOOP("ways", "Products are rounded to 16 bits, sums of updates are not."))
+_OVERFLOW = say(QT_TRANSLATE_NOOP("ways", "Can overflow, so the loss must be scaled."))
+_MOVES = say(QT_TRANSLATE_NOOP("ways", "Slower: data moves between GPU and host memory."))
 
 _VALUES: Mapping[tuple[str, object], Cost] = {
     ("training.activation_checkpointing", "full"): Cost(Disturbance.SLOWER, (_THIRD, SAME), 1),
@@ -81,34 +56,34 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("training.implementation", "unsloth"): Cost(Disturbance.NONE, (PACKAGE, ROUNDING), 2),
     **{
         ("training.implementation", name): Cost(
-            Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The training code is written anew.")),)
+            Disturbance.TUNING, (say(QT_TRANSLATE_NOOP("ways", "The training code is written anew.")),)
         )
         for name in ("megatron", "torchtitan", "torchtune", "litgpt")
     },
     ("training.optimizer_in_backward", True): Cost(Disturbance.NONE, (_AS_IT_GOES,), 2),
     ("training.optimizer_implementation", "forloop"): Cost(
-        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "The optimizer step takes longer.")), SAME)
+        Disturbance.SLOWER, (say(QT_TRANSLATE_NOOP("ways", "The optimizer step takes longer.")), SAME)
     ),
     ("training.optimizer_implementation", "fused"): _FREE,
     ("training.optimizer_implementation", "foreach"): _FREE,
     ("training.keep_outputs", False): Cost(
-        Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "One line of the training loop changes.")), SAME)
+        Disturbance.NONE, (say(QT_TRANSLATE_NOOP("ways", "One line of the training loop changes.")), SAME)
     ),
     ("training.outputs_in_step", False): Cost(
-        Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "One line of the training loop changes.")), SAME)
+        Disturbance.NONE, (say(QT_TRANSLATE_NOOP("ways", "One line of the training loop changes.")), SAME)
     ),
     ("training.torch_version", "2.14"): Cost(
-        Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "Needs PyTorch 2.14 or later.")), ROUNDING)
+        Disturbance.NONE, (say(QT_TRANSLATE_NOOP("ways", "Needs PyTorch 2.14 or later.")), ROUNDING)
     ),
     ("training.expandable_segments", True): Cost(
-        Disturbance.NONE, (_say(QT_TRANSLATE_NOOP("ways", "One environment variable is set.")), SAME)
+        Disturbance.NONE, (say(QT_TRANSLATE_NOOP("ways", "One environment variable is set.")), SAME)
     ),
     ("training.wide_embedding_states", False): Cost(
-        Disturbance.ACCURACY, (_say(QT_TRANSLATE_NOOP("ways", "States of embeddings are rounded too.")),)
+        Disturbance.ACCURACY, (say(QT_TRANSLATE_NOOP("ways", "States of embeddings are rounded too.")),)
     ),
     ("training.kbit_preparation", False): Cost(
         Disturbance.ACCURACY,
-        (_say(QT_TRANSLATE_NOOP("ways", "Norms, embeddings and head stay in 16 bits.")),),
+        (say(QT_TRANSLATE_NOOP("ways", "Norms, embeddings and head stay in 16 bits.")),),
     ),
     ("training.use_cache", False): _FREE,
     ("training.zero_grad_set_to_none", True): _FREE,
@@ -118,22 +93,22 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("inference.linear_causal_mask", True): _FREE,
     ("inference.swa_full", False): Cost(
         Disturbance.NONE,
-        (_say(QT_TRANSLATE_NOOP("ways", "Prompts that share a beginning are computed anew.")), SAME),
+        (say(QT_TRANSLATE_NOOP("ways", "Prompts that share a beginning are computed anew.")), SAME),
     ),
     ("inference.flash_attention", True): _KERNELS,
     ("inference.enforce_eager", True): Cost(
-        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Each token takes longer.")), SAME)
+        Disturbance.SLOWER, (say(QT_TRANSLATE_NOOP("ways", "Each token takes longer.")), SAME)
     ),
     ("training.padding_mask", False): Cost(
         Disturbance.NONE,
-        (_say(QT_TRANSLATE_NOOP("ways", "Samples are packed instead of padded.")),),
+        (say(QT_TRANSLATE_NOOP("ways", "Samples are packed instead of padded.")),),
         2,
     ),
     ("training.gradient_clipping", False): Cost(
-        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "Outliers among the gradients are not damped.")),)
+        Disturbance.TUNING, (say(QT_TRANSLATE_NOOP("ways", "Outliers among the gradients are not damped.")),)
     ),
     ("training.precision", "fp32"): Cost(
-        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Slower: all arithmetic is in 32 bits.")),), 3
+        Disturbance.SLOWER, (say(QT_TRANSLATE_NOOP("ways", "Slower: all arithmetic is in 32 bits.")),), 3
     ),
     ("training.precision", "bf16_mixed"): Cost(Disturbance.ACCURACY, (_MASTER,)),
     ("training.precision", "fp16_mixed"): Cost(Disturbance.ACCURACY, (_MASTER, _OVERFLOW), 1),
@@ -148,7 +123,7 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("training.optimizer", "badam"): Cost(
         Disturbance.TUNING,
         (
-            _say(QT_TRANSLATE_NOOP("ways", "One layer is trained at a time: each sees a part of the steps.")),
+            say(QT_TRANSLATE_NOOP("ways", "One layer is trained at a time: each sees a part of the steps.")),
             TUNE,
         ),
         1,
@@ -157,16 +132,16 @@ _VALUES: Mapping[tuple[str, object], Cost] = {
     ("training.optimizer", "sgd_momentum"): _SGD,
     ("parallelism.sharding", "zero1"): Cost(
         Disturbance.HARDWARE,
-        (_say(QT_TRANSLATE_NOOP("ways", "GPUs exchange their shares at each step.")), SAME),
+        (say(QT_TRANSLATE_NOOP("ways", "GPUs exchange their shares at each step.")), SAME),
     ),
     ("parallelism.sharding", "zero2"): Cost(
         Disturbance.HARDWARE,
-        (_say(QT_TRANSLATE_NOOP("ways", "GPUs exchange their shares at each step.")), SAME),
+        (say(QT_TRANSLATE_NOOP("ways", "GPUs exchange their shares at each step.")), SAME),
         1,
     ),
     ("parallelism.sharding", "zero3"): Cost(
         Disturbance.HARDWARE,
-        (_say(QT_TRANSLATE_NOOP("ways", "GPUs exchange weights at each layer.")), SAME),
+        (say(QT_TRANSLATE_NOOP("ways", "GPUs exchange weights at each layer.")), SAME),
         2,
     ),
 }
@@ -180,80 +155,80 @@ _PATHS: Mapping[str, Cost] = {
     "training.sdpa_backend": _KERNELS,
     "training.precision": Cost(Disturbance.ACCURACY, (SMALL_UPDATES,), 1),
     "training.method": Cost(
-        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Fewer weights are trained; may learn less.")),), 2
+        Disturbance.LESS, (say(QT_TRANSLATE_NOOP("ways", "Fewer weights are trained; may learn less.")),), 2
     ),
     "training.dropout": Cost(
-        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "Less protection against overfitting.")),)
+        Disturbance.TUNING, (say(QT_TRANSLATE_NOOP("ways", "Less protection against overfitting.")),)
     ),
     "training.lora.dropout": Cost(
-        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "Less protection against overfitting.")),)
+        Disturbance.TUNING, (say(QT_TRANSLATE_NOOP("ways", "Less protection against overfitting.")),)
     ),
     "training.lora.rank": Cost(
-        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Smaller adapters can learn less.")),)
+        Disturbance.LESS, (say(QT_TRANSLATE_NOOP("ways", "Smaller adapters can learn less.")),)
     ),
     "training.lora.target_modules": Cost(
-        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Fewer adapters can learn less.")),)
+        Disturbance.LESS, (say(QT_TRANSLATE_NOOP("ways", "Fewer adapters can learn less.")),)
     ),
     "training.lora.adapter_format": Cost(Disturbance.ACCURACY, (SMALL_UPDATES,)),
     "training.lora.variant": Cost(
-        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The adapters learn in another way.")),)
+        Disturbance.TUNING, (say(QT_TRANSLATE_NOOP("ways", "The adapters learn in another way.")),)
     ),
     "training.state_format": Cost(Disturbance.ACCURACY, (_RISK,), 2),
     "training.fp8_scaling": Cost(Disturbance.ACCURACY, (_RISK,), 2),
     "training.sequence_length": Cost(
-        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Longer texts are cut or split.")),)
+        Disturbance.LESS, (say(QT_TRANSLATE_NOOP("ways", "Longer texts are cut or split.")),)
     ),
     "training.micro_batch_size": Cost(
-        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The batch is smaller.")),)
+        Disturbance.TUNING, (say(QT_TRANSLATE_NOOP("ways", "The batch is smaller.")),)
     ),
     "training.gradient_accumulation_steps": Cost(
-        Disturbance.TUNING, (_say(QT_TRANSLATE_NOOP("ways", "The batch is smaller.")),)
+        Disturbance.TUNING, (say(QT_TRANSLATE_NOOP("ways", "The batch is smaller.")),)
     ),
     "inference.batch_size": Cost(
         Disturbance.LESS,
-        (_say(QT_TRANSLATE_NOOP("ways", "Fewer sequences at once, so fewer tokens a second.")),),
+        (say(QT_TRANSLATE_NOOP("ways", "Fewer sequences at once, so fewer tokens a second.")),),
     ),
     "inference.prompt_tokens": Cost(
-        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Longer prompts are cut or refused.")),), 1
+        Disturbance.LESS, (say(QT_TRANSLATE_NOOP("ways", "Longer prompts are cut or refused.")),), 1
     ),
     "inference.generated_tokens": Cost(
-        Disturbance.LESS, (_say(QT_TRANSLATE_NOOP("ways", "Longer answers are cut.")),), 1
+        Disturbance.LESS, (say(QT_TRANSLATE_NOOP("ways", "Longer answers are cut.")),), 1
     ),
     "inference.gpu_memory_utilization": Cost(
         Disturbance.HARDWARE,
-        (_say(QT_TRANSLATE_NOOP("ways", "Leaves less for whatever else runs on the GPU.")),),
+        (say(QT_TRANSLATE_NOOP("ways", "Leaves less for whatever else runs on the GPU.")),),
     ),
     "inference.mem_fraction_static": Cost(
         Disturbance.HARDWARE,
-        (_say(QT_TRANSLATE_NOOP("ways", "Leaves less for whatever else runs on the GPU.")),),
+        (say(QT_TRANSLATE_NOOP("ways", "Leaves less for whatever else runs on the GPU.")),),
     ),
     "inference.max_num_batched_tokens": Cost(
-        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Long prompts take more passes.")), SAME)
+        Disturbance.SLOWER, (say(QT_TRANSLATE_NOOP("ways", "Long prompts take more passes.")), SAME)
     ),
     "inference.max_num_seqs": Cost(
-        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Fewer sequences run at once.")), SAME), 1
+        Disturbance.SLOWER, (say(QT_TRANSLATE_NOOP("ways", "Fewer sequences run at once.")), SAME), 1
     ),
     "inference.n_ubatch": Cost(
-        Disturbance.SLOWER, (_say(QT_TRANSLATE_NOOP("ways", "Long prompts take more passes.")), SAME)
+        Disturbance.SLOWER, (say(QT_TRANSLATE_NOOP("ways", "Long prompts take more passes.")), SAME)
     ),
     "inference.n_gpu_layers": Cost(
         Disturbance.SLOWER,
-        (_say(QT_TRANSLATE_NOOP("ways", "Many times slower: the host computes the rest.")), SAME),
+        (say(QT_TRANSLATE_NOOP("ways", "Many times slower: the host computes the rest.")), SAME),
         9,
     ),
     "inference.n_cpu_moe": Cost(
         Disturbance.SLOWER,
-        (_say(QT_TRANSLATE_NOOP("ways", "Slower: the host computes those experts.")), SAME),
+        (say(QT_TRANSLATE_NOOP("ways", "Slower: the host computes those experts.")), SAME),
         8,
     ),
     "device.memory_bytes": Cost(
-        Disturbance.HARDWARE, (_say(QT_TRANSLATE_NOOP("ways", "Another GPU.")), SAME), 4
+        Disturbance.HARDWARE, (say(QT_TRANSLATE_NOOP("ways", "Another GPU.")), SAME), 4
     ),
-    "device.count": Cost(Disturbance.HARDWARE, (_say(QT_TRANSLATE_NOOP("ways", "More GPUs.")), SAME), 3),
+    "device.count": Cost(Disturbance.HARDWARE, (say(QT_TRANSLATE_NOOP("ways", "More GPUs.")), SAME), 3),
     "parallelism.tensor": Cost(
         Disturbance.HARDWARE,
         (
-            _say(
+            say(
                 QT_TRANSLATE_NOOP(
                     "ways", "GPUs exchange activations in each layer, so they need a fast link."
                 )
@@ -265,7 +240,7 @@ _PATHS: Mapping[str, Cost] = {
     "parallelism.pipeline": Cost(
         Disturbance.HARDWARE,
         (
-            _say(QT_TRANSLATE_NOOP("ways", "GPUs work one after the other: room for more, no speed.")),
+            say(QT_TRANSLATE_NOOP("ways", "GPUs work one after the other: room for more, no speed.")),
             SAME,
         ),
         3,
@@ -287,8 +262,8 @@ _LESS = frozenset(
 ACCUMULATED = Cost(
     Disturbance.SLOWER,
     (
-        _say(QT_TRANSLATE_NOOP("ways", "More and smaller passes: somewhat slower.")),
-        _say(QT_TRANSLATE_NOOP("ways", "The batch of a step stays the same.")),
+        say(QT_TRANSLATE_NOOP("ways", "More and smaller passes: somewhat slower.")),
+        say(QT_TRANSLATE_NOOP("ways", "The batch of a step stays the same.")),
     ),
 )
 """A smaller micro batch with as much more accumulation."""
@@ -309,7 +284,7 @@ def cost_of(change: Change, after: Estimate) -> Cost:
         return found
     field = BY_PATH[path]
     if path.endswith("_format") and isinstance(new, str) and path not in _PATHS:
-        return _rounded(new)
+        return rounded(new)
     if path == "training.optimizer":
         return _other_optimizer(str(new))
     if "offload" in path or "offload" in str(new):
@@ -364,7 +339,7 @@ _GROWING = frozenset(
 
 _STAGES = Cost(
     Disturbance.HARDWARE,
-    (_say(QT_TRANSLATE_NOOP("ways", "GPUs wait for each other where a step has few micro batches.")), SAME),
+    (say(QT_TRANSLATE_NOOP("ways", "GPUs wait for each other where a step has few micro batches.")), SAME),
     3,
 )
 
@@ -372,7 +347,7 @@ _STAGES = Cost(
 def _more_devices(old: int, new: int) -> Cost:
     """The cost of further devices: more of it with each doubling, and another one where machines are many."""
     said = QT_TRANSLATE_NOOP("ways", "More GPUs: several machines with a fast network.")
-    sentence = _say(said) if new > max(MACHINE, old) else _PATHS["device.count"].sentences[0]
+    sentence = say(said) if new > max(MACHINE, old) else _PATHS["device.count"].sentences[0]
     return Cost(Disturbance.HARDWARE, (sentence, SAME), 1 + 2 * max(1, round(math.log2(new / max(old, 1)))))
 
 
@@ -400,47 +375,3 @@ def _other_optimizer(name: str) -> Cost:
     if narrow:
         return Cost(Disturbance.TUNING, (TUNE, _RISK), rest)
     return Cost(Disturbance.TUNING, (TUNE,), rest)
-
-
-def bits_of(name: str) -> float | None:
-    """Bits of a number in the format or scheme called ``name``, scales included; ``None`` where unknown."""
-    scheme = SCHEMES.get(name)
-    if scheme is not None and scheme.linear in WEIGHT_FORMATS:
-        return WEIGHT_FORMATS[scheme.linear].bits
-    known = CACHE_FORMATS.get(name) or FORMATS.get(name)
-    return None if known is None else known.bits
-
-
-_USUAL = (
-    "bf16",
-    "fp16",
-    "fp8_per_tensor",
-    "fp8",
-    "q8_0",
-    "nf4",
-    "awq_int4_g128",
-    "q4_k_m",
-    "q4_0",
-    "quantized_int4",
-    "gptq_int2_g128",
-    "q2_k",
-)
-"""Of the formats of one width those that people take, so that they are named before their like."""
-
-_HARDLY = _say(QT_TRANSLATE_NOOP("ways", "Hardly any difference."))
-_LITTLE = _say(QT_TRANSLATE_NOOP("ways", "Quality suffers little."))
-_SOME = _say(QT_TRANSLATE_NOOP("ways", "Some quality is lost, more in small models."))
-_CLEARLY = _say(QT_TRANSLATE_NOOP("ways", "Quality suffers clearly."))
-
-
-def _rounded(name: str) -> Cost:
-    """The cost of a number format by its width: 16 bits, down to 5.5, down to 3.9, fewer."""
-    bits = bits_of(name)
-    rest = 0 if name in _USUAL else 1
-    if bits is not None and bits >= 16:
-        return Cost(Disturbance.ACCURACY, (_HARDLY,), rest)
-    if bits is not None and bits >= 5.5:
-        return Cost(Disturbance.ACCURACY, (_LITTLE,), 2 + rest)
-    if bits is None or bits >= 3.9:
-        return Cost(Disturbance.ACCURACY, (_SOME,), 4 + rest)
-    return Cost(Disturbance.LESS, (_CLEARLY,), 6 + rest)

@@ -13,7 +13,8 @@ from memgui.planning.ask import Asker, surely_fits
 from memgui.planning.changes import Change, apply
 from memgui.planning.devices import MACHINE, MOST
 from memgui.planning.layout import COUNT
-from memgui.planning.ways.costs import ACCUMULATED, ROUNDING, SAME, Cost, Disturbance, cost_of
+from memgui.planning.ways.cost import Cost, Disturbance
+from memgui.planning.ways.costs import ACCUMULATED, ROUNDING, SAME, cost_of
 from memgui.planning.ways.hardware import more_devices
 from memgui.planning.ways.means import Means, Proposal, Rule
 from memgui.planning.ways.rules import ALWAYS, LESSENING, REACHING, RULES

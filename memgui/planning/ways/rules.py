@@ -12,9 +12,10 @@ from memgui.estimator.targets import usual_targets
 from memgui.planning.ask import surely_fits
 from memgui.planning.changes import Change, apply, change
 from memgui.planning.solve import solve
-from memgui.planning.ways.costs import bits_of, is_turned_back
+from memgui.planning.ways.costs import is_turned_back
 from memgui.planning.ways.hardware import larger_device, larger_share, more_devices
 from memgui.planning.ways.means import Means, Proposal, Rule
+from memgui.planning.ways.rounding import bits_of
 from memgui.planning.words import Said
 from memgui.spec import QT_TRANSLATE_NOOP, Scenario, get
 from memgui.spec.fields import BY_PATH, FIELDS, Choice, Field, Kind
