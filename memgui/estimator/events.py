@@ -6,7 +6,8 @@ Sizes stay open in micro batch and sequence length; nothing is evaluated here.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from operator import ge, itemgetter
 
 import msgspec
 
@@ -47,6 +48,10 @@ Pairs = tuple[tuple[int, int], ...]
 
 Table = tuple[tuple[str, int, int, int], ...]
 """What is alive, alike things together: component, coefficient, monomial, how many."""
+
+
+Tops = tuple[tuple[Pairs, int], ...]
+"""What is alive after so many events."""
 
 
 class Group(msgspec.Struct, eq=False, gc=False):
@@ -102,7 +107,10 @@ class Events:
     (:class:`Inner`) counts in ``sizes``, and is 0 in ``coefficients``.
     """
 
-    __slots__ = ("_coefficients", "_monomials", "_nets", "ends", "operators", "sizes", "stop", "things")
+    __slots__ = (
+        *("_coefficients", "_monomials", "_nets", "_tops"),
+        *("ends", "operators", "sizes", "stop", "things"),
+    )
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -113,6 +121,7 @@ class Events:
         self._coefficients: list[int] | None = None
         self._monomials: list[int] | None = None
         self._nets: dict[tuple[int | None, bool], tuple[Group, Group]] = {}
+        self._tops: dict[tuple[int | None, bool], Tops] = {}
 
     def born(self, thing: Thing) -> None:
         """``thing`` is allocated."""
@@ -154,6 +163,20 @@ class Events:
             found = self._nets[stop, whole] = group(born), group(gone)
         return found
 
+    def tops(self, stop: int | None = None, *, whole: bool = True) -> Tops:
+        """After which of the first ``stop`` events most may be alive, whatever numbers monomials stand for.
+
+        The numbers are positive.  Nothing where it is asked for the first time: one workload alone looks at
+        each event sooner.
+        """
+        found = self._tops.get((stop, whole))
+        if found is None:
+            self._tops[stop, whole] = found = ()
+        elif not found:
+            sizes = self.sizes if whole else self.coefficients
+            found = self._tops[stop, whole] = _tops(sizes[:stop], self.monomials)
+        return found
+
     def copy(self) -> Events:
         """The same, to go on from."""
         copy = Events()
@@ -175,3 +198,32 @@ class Events:
             pairs = zip(self.sizes, self.things, strict=True)
             self._coefficients = [0 if isinstance(thing, Inner) else size for size, thing in pairs]
         return self._coefficients
+
+
+def _tops(sizes: Iterable[int], monomials: Iterable[int]) -> Tops:
+    """The ends after which no other one has as much of every monomial (more of one, where it is later)."""
+    order = [*dict.fromkeys(monomials)]
+    at = {monomial: index for index, monomial in enumerate(order)}
+    live = [0] * len(order)
+    ends: list[tuple[int, int, tuple[int, ...]]] = []
+    rising, number = True, 0
+    for size, monomial in zip(sizes, monomials, strict=False):
+        if rising and size <= 0:
+            ends.append((-sum(live), number, tuple(live)))
+        rising = size > 0
+        live[at[monomial]] += size
+        number += 1
+    if rising:
+        ends.append((-sum(live), number, tuple(live)))
+    ends.sort()  # who has as much of every monomial comes before
+    highest: list[tuple[int, tuple[int, ...]]] = []
+    for _, number, there in ends:
+        if not any(all(map(ge, other, there)) for _, other in highest):
+            highest.append((number, there))
+    highest.sort(key=itemgetter(0))
+    return tuple(
+        [
+            (tuple([(size, monomial) for size, monomial in zip(there, order, strict=True) if size]), number)
+            for number, there in highest
+        ]
+    )

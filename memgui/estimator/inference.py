@@ -244,8 +244,7 @@ class InferenceRun(Run):
         return Found("load", "load", LOAD, base, Amount({}, 0), dict, -1, "")
 
     def _found(self, part: Pass, point: Point, offset: int) -> Found:
-        whole = part.heights.whole(point, offset)
-        whole.include(self.cache(part.walk, before=True))
+        whole = part.heights.whole(point, offset).grown(self.cache(part.walk, before=True))
         stage = f"{part.name}.{STAGES.get(point.key, point.key)}"
         layer = point.start + offset if point.start >= 0 else -1
         base = self.inputs_and_weights(part)

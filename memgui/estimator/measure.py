@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import accumulate, count
 from operator import mul
 
-from memgui.estimator.events import Events, Group, Pairs, Table, Thing
+from memgui.estimator.events import Events, Group, Pairs, Table, Thing, Tops
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.stock import Sorter, Stock
 
@@ -25,12 +25,14 @@ class Bytes:
     ``whole``: what kernels allocate themselves counts too, as the allocator's counter has it.
     """
 
-    __slots__ = ("_groups", "_known", "_running", "values", "whole")
+    __slots__ = ("_groups", "_known", "_tops", "positive", "values", "whole")
 
     def __init__(self, values: list[int], *, whole: bool = False) -> None:
         self.values = values
         self.whole = whole
-        self._running: dict[Events, list[int]] = {}
+        self.positive = 0 not in values
+        """what monomials stand for is never nothing"""
+        self._tops: dict[tuple[Events, int | None], tuple[int, int]] = {}
         self._known: dict[Stock, int] = {}
         self._groups: dict[Group, int] = {}
 
@@ -64,27 +66,44 @@ class Bytes:
             known[stock] = found
         return found
 
-    def running(self, events: Events) -> list[int]:
-        """Bytes alive after each event, beyond the start."""
-        found = self._running.get(events)
+    def top(self, events: Events, stop: int | None = None) -> tuple[int, int]:
+        """What is alive at the event with the most bytes (of the first ``stop``), beyond the start.
+
+        With it how many events have happened then: none where no more is ever alive.
+        """
+        found = self._tops.get((events, stop))
         if found is None:
-            sizes = events.sizes if self.whole else events.coefficients
-            factors = map(self.values.__getitem__, events.monomials)
-            found = self._running[events] = list(accumulate(map(mul, sizes, factors)))
+            tops = events.tops(stop, whole=self.whole) if self.positive else ()
+            found = self._tops[events, stop] = self._top_of(tops) if tops else self._top(events, stop)
         return found
 
+    def _top_of(self, tops: Tops) -> tuple[int, int]:
+        """The first of the highest."""
+        most = at = 0
+        values = self.values
+        for pairs, number in tops:
+            live = 0
+            for coefficient, monomial in pairs:
+                live += coefficient * values[monomial]
+            if live > most:
+                most, at = live, number
+        return most, at
+
+    def _top(self, events: Events, stop: int | None) -> tuple[int, int]:
+        """The same after a look at each event."""
+        sizes = events.sizes if self.whole else events.coefficients
+        factors = map(self.values.__getitem__, events.monomials)
+        running = list(accumulate(map(mul, sizes if stop is None else sizes[:stop], factors)))
+        most = max(running, default=0)
+        return (most, running.index(most) + 1) if most > 0 else (0, 0)
+
     def peak(self, events: Events, stop: int | None = None) -> int:
-        """What is alive at the event with the most bytes (of the first ``stop``), beyond the start."""
-        running = self.running(events)
-        return max(0, max(running if stop is None else running[:stop], default=0))
+        """The bytes of :meth:`top`."""
+        return self.top(events, stop)[0]
 
     def stop_at_peak(self, events: Events, stop: int | None = None) -> int:
         """How many events have happened when :meth:`peak` is reached."""
-        running = self.running(events)
-        if stop is not None:
-            running = running[:stop]
-        most = max(running, default=0)
-        return running.index(most) + 1 if most > 0 else 0
+        return self.top(events, stop)[1]
 
     def sums(self, parts: Iterable[Pairs]) -> int:
         """The bytes of (coefficient, monomial) pairs."""

@@ -95,6 +95,22 @@ class Point(msgspec.Struct, frozen=True, eq=False, gc=False):
     start: int = -1
     count: int = 1
     step: int = 1
+    wholes: dict[tuple[Spot, int, int, bool], Stock] = msgspec.field(default_factory=dict)
+
+    def moved(self, live: Stock, start: int, count: int) -> Point:
+        """So many of them, from another start, with something else alive before."""
+        return Point(self.key, live, self.inside, start, count, self.step)
+
+    def whole(self, spot: Spot, stop: int, offset: int = 0, *, whole: bool = True) -> Stock:
+        """All that is alive in the point so many on after the first ``stop`` events of a spot, made once."""
+        found = self.wholes.get((spot, stop, offset, whole))
+        if found is None:
+            found = Stock(self.live)
+            found.include(spot.before)
+            found.happen(spot.place().events, spot.sort, stop, whole=whole)
+            found.include(self.inside.slope, offset)
+            self.wholes[spot, stop, offset, whole] = found
+        return found
 
 
 class Row(msgspec.Struct, eq=False, gc=False):
@@ -107,6 +123,7 @@ class Row(msgspec.Struct, eq=False, gc=False):
     live: Stock
     layers: list[tuple[Layer, int, int]]
     step: int = 1
+    known: dict[int, Point] = msgspec.field(default_factory=dict)
 
     def points(self) -> Iterator[Point]:
         """The points of all layers."""
@@ -116,9 +133,13 @@ class Row(msgspec.Struct, eq=False, gc=False):
             live = live.grown(layer.slope, count)
 
     def point(self, index: int) -> Point:
-        """One of them."""
-        layer, start, count = self.layers[index]
-        return Point(self.key, self.after(index), layer, start, count, self.step)
+        """One of them, which is made once."""
+        found = self.known.get(index)
+        if found is None:
+            layer, start, count = self.layers[index]
+            found = Point(self.key, self.after(index), layer, start, count, self.step)
+            self.known[index] = found
+        return found
 
     def after(self, many: int | None = None) -> Stock:
         """What is alive after so many of the layers (all of them)."""

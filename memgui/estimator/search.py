@@ -149,14 +149,10 @@ class Heights:
 
     def whole(self, point: Point, offset: int = 0) -> Stock:
         """All that is alive at the peak of a point, or of the one so many on."""
+        numbers = self.numbers
         spot = self.peak(point.inside)[1]
         events, stop, _ = spot.place()
-        whole = Stock(point.live)
-        whole.include(spot.before)
-        numbers = self.numbers
-        whole.happen(events, spot.sort, numbers.stop_at_peak(events, stop), whole=numbers.whole)
-        whole.include(point.inside.slope, offset)
-        return whole
+        return point.whole(spot, numbers.stop_at_peak(events, stop), offset, whole=numbers.whole)
 
     def highest_of(self, rows: Sequence[tuple[Row | Point, int]], floor: int = 0) -> Highest | None:
         """The first of the points with the most bytes; ``None`` where all hold less than ``floor``.

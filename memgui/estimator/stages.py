@@ -196,7 +196,7 @@ def _points(walk: Walk, share: Share) -> Iterator[Point]:
         if point.start < 0:
             if share.tail if point.key == "loss" else share.stem:
                 live.include(elsewhere, -1)
-                yield msgspec.structs.replace(point, live=live)
+                yield point.moved(live, point.start, point.count)
             continue
         slope = point.inside.slope
         end = point.start + point.count
@@ -208,7 +208,7 @@ def _points(walk: Walk, share: Share) -> Iterator[Point]:
         if first < last:
             live.include(slope, first - point.start)
             live.include(elsewhere, -1)
-            yield msgspec.structs.replace(point, live=live, start=first, count=last - first)
+            yield point.moved(live, first, last - first)
 
 
 @lru_cache(maxsize=256)

@@ -337,7 +337,7 @@ class TrainingRun(Run):
         point, offset, forward = best.point, best.offset, best.at < turn
         whole = self.heights(walk).whole(point, offset)
         if forward and self.accumulates:
-            whole.include(self.named(walk))
+            whole = whole.grown(self.named(walk))
         found = self._found(walk, point, offset, whole, forward=forward, base=start)
         beyond = point.count - 1 - 2 * offset  # to the other end of alike layers
         if not beyond or self.scenario.training.expandable_segments:

@@ -1,11 +1,14 @@
 """The search for the peak looks at few layers, and finds what looking at all of them finds."""
 
+from itertools import accumulate
+from operator import mul
+
 import pytest
 
 from memgui.catalog import Catalog
 from memgui.estimator.estimate import run_of
 from memgui.estimator.inference import InferenceRun
-from memgui.estimator.measure import Contents
+from memgui.estimator.measure import Bytes, Contents
 from memgui.estimator.points import Spot
 from memgui.estimator.search import Heights
 from memgui.estimator.training import TrainingRun
@@ -73,6 +76,24 @@ def test_bounds_hold_and_the_first_highest_point_is_found(model: str, settings: 
         )
         components, _ = Contents(heights.numbers).sums(heights.whole(point))
         assert sum(components.values()) == heights.amount(point)
+
+
+@pytest.mark.parametrize("length", [1, 3, 448])
+@pytest.mark.parametrize("model", ["t5-base", "DeepSeek-V4-Flash", "Kimi-Linear-48B-A3B-Instruct"])
+def test_most_is_alive_after_one_of_the_events_that_are_told(model: str, length: int) -> None:
+    """And where several hold as much, after the first of them."""
+    run = run_of(scenario(model, {"training.sequence_length": length}))
+    assert isinstance(run, TrainingRun)
+    walk = run.walk(accumulate=False)
+    values = run.numbers.values
+    for point in (*walk.forward(), *walk.backward()):
+        for spot in walk.spots(point.inside):
+            events, stop, _ = spot.place()
+            for sizes, whole in ((events.sizes, True), (events.coefficients, False)):
+                running = [0, *accumulate(map(mul, sizes[:stop], [values[one] for one in events.monomials]))]
+                first = running.index(max(running))
+                for _ in range(3):
+                    assert Bytes(values, whole=whole).top(events, stop) == (max(running), first)
 
 
 def test_where_the_loss_holds_most_backward_is_not_gone_through() -> None:
