@@ -369,8 +369,8 @@ def _watch(paths: AppPaths, program: Program) -> None:
     log.info("memgui %s, PySide6 %s, Qt %s, %s", __version__, pyside_version, qVersion(), sys.version)
 
 
-def check() -> int:
-    """Start the window where no display is needed, run one edit through it, print versions."""
+def check(say: Callable[[str], None] = print) -> int:
+    """Start the window where no display is needed, run one edit through it, say versions."""
     import platform
     import tempfile
 
@@ -407,5 +407,5 @@ def check() -> int:
             )
             lines.append(f"Figures stand for {after.estimate.version}")
         lines.append("The window works." if sound else "The window does not work: the edit changed nothing.")
-        print("\n".join(lines))
+    say("\n".join(lines))
     return 0 if sound else 1

@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any, NoReturn, TextIO
 
@@ -57,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return _window(arguments) if command is None else command(arguments[1:])
     except (WrongInput, FileFault, ScenarioError, UnknownName) as fault:
-        _print(f"memgui: {printable(_said(fault), 2000)}", sys.stderr)
+        _complain(f"memgui: {printable(_said(fault), 2000)}")
         return WRONG_INPUT
     except BrokenPipeError:  # the reader has seen enough
         _let_go_of_stdout()
@@ -74,6 +75,7 @@ def _estimate(arguments: Sequence[str]) -> int:
 
     scenario, issues, assumed = _scenario(options.model, options.preset, options.sets, Catalog())
     found = estimate(scenario)
+    _require_right(found.issues)
     if options.form == "json":
         _print(json.dumps(estimate_object(found, issues, assumed), indent=2))
     elif options.form == "markdown":
@@ -110,7 +112,9 @@ def _solve(arguments: Sequence[str]) -> int:
     scenario, issues, assumed = _scenario(options.model, options.preset, options.sets, Catalog())
     solution = solve(scenario, path)
     if solution.largest is None and solution.next is None:
-        raise WrongInput(f"{path}: {solution.issue.text if solution.issue else 'no value is allowed'}")
+        if solution.issue is None:
+            raise WrongInput(f"{path}: no value is allowed")
+        raise ScenarioError(solution.issue)
     if options.form == "json":
         _print(json.dumps(solution_object(solution), indent=2))
     elif options.form is not None:
@@ -156,7 +160,7 @@ def _check(arguments: Sequence[str]) -> int:
     _Parser("check", "Start the window offscreen, run one edit through it, print versions.").parse_args(
         arguments
     )
-    return int(_app().check())
+    return int(_app().check(_print))
 
 
 def _window(arguments: Sequence[str]) -> int:
@@ -221,11 +225,16 @@ def _scenario(
     assumed = (*assumed, *mattering(told, scenario, given))
     scenario = with_device(scenario, given, catalog)
     issues = validate(scenario)
+    _require_right(issues)
+    issues = (*base.issues, *issues, *_without_effect(scenario, given))
+    return scenario, issues, assumed
+
+
+def _require_right(issues: Iterable[Issue]) -> None:
+    """Raise the first error there is."""
     wrong = next((issue for issue in issues if issue.severity == "error"), None)
     if wrong is not None:
         raise ScenarioError(wrong)
-    issues = (*base.issues, *issues, *_without_effect(scenario, given))
-    return scenario, issues, assumed
 
 
 def _opened(option: str, text: str, catalog: Catalog) -> Opened:
@@ -284,18 +293,30 @@ def _notes(issues: Iterable[Issue], assumed: Iterable[Message]) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _print(text: str, stream: TextIO | None = None) -> None:
-    stream = sys.stdout if stream is None else stream
+def _print(text: str) -> None:
     try:
-        print(text, file=stream, flush=True)
-    except UnicodeEncodeError:
-        encoding = stream.encoding or "ascii"
-        print(text.encode(encoding, "replace").decode(encoding), file=stream, flush=True)
+        _write(text, sys.stdout)
     except BrokenPipeError:
         raise
     except OSError as fault:
         _let_go_of_stdout()
         raise WrongInput(f"the answer cannot be written: {fault.strerror}") from fault
+
+
+def _complain(text: str) -> None:
+    """Say it on stderr, where that can be written: what went wrong stands in the exit status as well."""
+    with suppress(OSError):
+        _write(text, sys.stderr)
+
+
+def _write(text: str, stream: TextIO | None) -> None:
+    if stream is None:  # closed by whoever started memgui; print() would take another one
+        return
+    try:
+        print(text, file=stream, flush=True)
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        print(text.encode(encoding, "replace").decode(encoding), file=stream, flush=True)
 
 
 def _let_go_of_stdout() -> None:
@@ -313,6 +334,9 @@ class _Parser(argparse.ArgumentParser):
             epilog=epilog,
             allow_abbrev=False,
         )
+
+    def _print_message(self, message: str, file: Any = None) -> None:  # help and version
+        _print(message.rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
         raise WrongInput(f"{message}; {self.prog} --help says what is allowed")

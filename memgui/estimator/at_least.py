@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from itertools import islice
 
 from memgui.estimator.assembly import Assembly
-from memgui.estimator.coverage import NotCovered, require_covered_run
+from memgui.estimator.coverage import NotCovered
 from memgui.estimator.engines import account_of
-from memgui.estimator.estimate import estimate, of_stages, run_of, unknown
+from memgui.estimator.estimate import each_stage, estimate, of_stages, run_of, unknown
 from memgui.estimator.once import once
 from memgui.estimator.options import capability
 from memgui.estimator.overhead import context, cublas_workspace
 from memgui.estimator.result import Estimate
 from memgui.estimator.run import Floor, Run
 from memgui.estimator.stages import is_spread
-from memgui.estimator.training_ranks import is_split, stage_runs
-from memgui.spec.messages import Message
+from memgui.estimator.training_ranks import is_split
 from memgui.spec.scenario import Scenario
 
 
@@ -29,7 +28,7 @@ class Draft:
     def __init__(self, scenario: Scenario, *, backward: bool = False) -> None:
         self.scenario = scenario
         self._backward = backward
-        self._refusal: Message | None = None
+        self._refusal: NotCovered | None = None
         self._known: list[tuple[str, Run]] = []
 
     @once
@@ -72,7 +71,7 @@ class Draft:
         """The answer."""
         runs = [*self._runs()]
         if self._refusal is not None:
-            return unknown(self.scenario, self._refusal)
+            return unknown(self.scenario, self._refusal.message, self._refusal.issues)
         if not runs:
             return estimate(self.scenario)
         if is_split(self.scenario):
@@ -93,7 +92,7 @@ class Draft:
         except StopIteration:
             return False
         except NotCovered as fault:
-            self._refusal = fault.message
+            self._refusal = fault
             return False
         except Exception:
             self._following = self._stages()  # so that it is met again
@@ -115,8 +114,7 @@ class Draft:
         if is_spread(scenario):
             return
         if is_split(scenario):
-            require_covered_run(scenario)
-            yield from stage_runs(scenario, backward=self._backward)
+            yield from each_stage(scenario, backward=self._backward)
         else:
             yield "0", run_of(scenario)
 

@@ -19,7 +19,7 @@ from memgui.estimator.options import ADAPTERS, WIDTHS
 from memgui.estimator.split import spans_of
 from memgui.spec.fields import BY_PATH
 from memgui.spec.formats import SCHEMES
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named, Value
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, Value
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Parallelism, Scenario, get
 from memgui.spec.weights import TOWERS, weights
@@ -58,9 +58,20 @@ _KNOWN: Final = {shape: tuple({**_CHOICES, **own}.items()) for shape, own in _SH
 class NotCovered(NotImplementedError):
     """A model with something that no module writes; ``message`` says what."""
 
+    issues: tuple[Issue, ...] = ()
+    """What is wrong with the input, where that is why."""
+
     def __init__(self, message: Message) -> None:
         super().__init__(message.text)
         self.message = message
+
+
+class Refused(NotCovered):
+    """A wrong input, which only shows when the model is laid out; ``issue`` says what is allowed."""
+
+    def __init__(self, issue: Issue) -> None:
+        super().__init__(issue.message)
+        self.issues = (issue,)
 
 
 def require_covered(model: ModelSpec) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from memgui.estimator.account import account
 from memgui.estimator.assembly import VERSION, Assembly
-from memgui.estimator.coverage import NotCovered, not_with, require_covered_run
+from memgui.estimator.coverage import NotCovered, Refused, not_with, require_covered_run
 from memgui.estimator.engines import account_of
 from memgui.estimator.inference import InferenceRun
 from memgui.estimator.moments import Amount, Beside, moment
@@ -28,7 +28,8 @@ from memgui.estimator.split import Stage
 from memgui.estimator.stages import is_spread, narrowed, placed, rank_of, require_spreadable
 from memgui.estimator.training import TrainingRun
 from memgui.estimator.training_ranks import is_split, layers_of, stage_runs
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named
+from memgui.spec.fields import BY_PATH
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, allowed
 from memgui.spec.scenario import Scenario, replace
 
 
@@ -52,11 +53,14 @@ def estimate(scenario: Scenario) -> Estimate:
             return _staged(scenario)
         return Assembly(scenario, run_of(scenario)).estimate()
     except NotCovered as fault:
-        return unknown(scenario, fault.message)
+        return unknown(scenario, fault.message, fault.issues)
 
 
-def unknown(scenario: Scenario, reason: Message) -> Estimate:
-    """The answer where there is none: everything 0, and the verdict says why."""
+def unknown(scenario: Scenario, reason: Message, issues: tuple[Issue, ...] = ()) -> Estimate:
+    """The answer where there is none: everything 0, and the verdict says why.
+
+    ``issues`` are errors where that is what was chosen, and not what memgui models.
+    """
     nothing = moment("unknown", "unknown", "", Amount({}, 0), lambda amount: Beside(0, 0))
     return Estimate(
         scenario=scenario,
@@ -73,6 +77,7 @@ def unknown(scenario: Scenario, reason: Message) -> Estimate:
         timeline=(),
         ranks=(),
         verdict=Verdict("unknown", scenario.device.memory_bytes, 0, reason),
+        issues=issues,
     )
 
 
@@ -91,55 +96,93 @@ def run_of(scenario: Scenario, *, whole: bool = True) -> Run:
     if is_spread(scenario):
         return max(_runs(scenario), key=lambda run: Assembly(scenario, run).peak.bytes)
     if is_split(scenario):
-        stages = (run for _, run in stage_runs(scenario, whole=whole))
+        stages = (run for _, run in each_stage(scenario, whole=whole))
         return max(stages, key=lambda run: Assembly(scenario, run).peak.bytes)
     program = compiled(scenario.model, options(scenario))
     if scenario.task != "training":
         return InferenceRun(scenario, program)
     run = TrainingRun(scenario, program, whole=whole)
-    if not run.account.parameters.trainable:
-        raise NotCovered(_nothing_trained(scenario))
-    if scenario.training.method == "lora" and scenario.training.lora.modules_to_save:
-        _require_saved_modules(scenario, program)
+    _require_trained(scenario, run)
     return run
 
 
+def each_stage(
+    scenario: Scenario, *, whole: bool = True, backward: bool = False
+) -> Iterator[tuple[str, TrainingRun]]:
+    """The run of each pipeline stage (:func:`stage_runs`); raises :class:`NotCovered`."""
+    require_covered_run(scenario)
+    looked_at = False
+    for name, run in stage_runs(scenario, whole=whole, backward=backward):
+        if not looked_at:  # each counts the whole model
+            _require_trained(scenario, run)
+            looked_at = True
+        yield name, run
+
+
+def _require_trained(scenario: Scenario, run: TrainingRun) -> None:
+    """Raise where the step would train nothing, or not what was chosen."""
+    training = scenario.training
+    if not run.account.parameters.trainable:
+        raise _nothing_trained(scenario)
+    if training.method != "lora":
+        return
+    from memgui.estimator.targets import TARGETS, halved  # what few ask for waits until they do
+
+    half = halved(scenario)
+    if half is not None:
+        text = QT_TRANSLATE_NOOP(
+            "messages",
+            "{path} cannot be {value} without {other}: the experts have both in one weight, and PEFT adapts "
+            "all of it or nothing.",
+        )
+        raise _refusal(TARGETS, text, half[:1], other=half[1])
+    if training.lora.modules_to_save:
+        _require_saved_modules(scenario, compiled(scenario.model, options(scenario)))
+
+
 def _require_saved_modules(scenario: Scenario, program: Program) -> None:
-    """Raise :class:`NotCovered` where a module that shall be trained whole is none that is known to be."""
+    """Raise where a module that shall be trained whole is none that is known to be."""
     made = {parameter.name for weights, _ in program.weights() for parameter in weights}
     called = program.context.names
+    path = "training.lora.modules_to_save"
     for name in scenario.training.lora.modules_to_save:
         name_here = {"embed_tokens": called["embedding"], called["head"]: "lm_head"}.get(name, name)
         if f"{name_here}.modules_to_save" not in made:
-            text = QT_TRANSLATE_NOOP("messages", "The model has no {module} that can be trained whole here.")
-            raise NotCovered(Message(text, {"module": Named("training.lora.modules_to_save", (name,))}))
+            text = QT_TRANSLATE_NOOP(
+                "messages",
+                "{path} cannot be {value}: the model has no {value} that can be trained whole here.",
+            )
+            raise _refusal(path, text, (name,), (choice.value for choice in BY_PATH[path].choices))
 
 
-def _nothing_trained(scenario: Scenario) -> Message:
+def _nothing_trained(scenario: Scenario) -> NotCovered:
     training = scenario.training
     if training.method == "lora":
         from memgui.estimator.targets import EVERY, TARGETS, adaptable  # what few ask for waits until they do
 
-        asked, there = training.lora.target_modules, ", ".join(adaptable(scenario))
-        if not asked:
+        asked = training.lora.target_modules
+        if asked:
             text = QT_TRANSLATE_NOOP(
                 "messages",
-                "No target modules are chosen: nothing would be trained. The model has {there}; {every} "
-                "means all of them.",
+                "{path} cannot be {value}: the model has no layers called so, and nothing would be trained.",
             )
-            return Message(text, {"path": Named(TARGETS), "there": there, "every": EVERY})
-        text = QT_TRANSLATE_NOOP(
-            "messages",
-            "The model has no layers called {targets}: nothing would be trained. It has {there}; {every} "
-            "means all of them.",
-        )
-        return Message(text, {"targets": Named(TARGETS, asked), "there": there, "every": EVERY})
+        else:
+            text = QT_TRANSLATE_NOOP("messages", "{path} cannot be empty: nothing would be trained.")
+        return _refusal(TARGETS, text, asked, (*adaptable(scenario), EVERY))
     if training.method == "frozen":
         text = QT_TRANSLATE_NOOP(
-            "messages", "The head is the embedding's weight, which is frozen: nothing would be trained."
+            "messages",
+            "{path} cannot be {value}: the head is the embedding's weight, which is frozen, and nothing "
+            "would be trained.",
         )
-        return Message(text, {"path": Named("training.method")})
-    return not_with("training.method", training.method, scenario.model.model_type)
+        return _refusal("training.method", text, (training.method,))
+    return NotCovered(not_with("training.method", training.method, scenario.model.model_type))
+
+
+def _refusal(path: str, text: str, values: Iterable[str], may_be: Iterable[str] = (), **more: str) -> Refused:
+    said = Message(text, {"path": path, "value": Named(path, tuple(values)), **more})
+    may = tuple(may_be)
+    return Refused(Issue("error", "not_trained", (path,), said, allowed(path, *may) if may else None))
 
 
 def _runs(scenario: Scenario) -> list[InferenceRun]:
@@ -173,8 +216,7 @@ def _spread(scenario: Scenario) -> Estimate:
 
 
 def _staged(scenario: Scenario) -> Estimate:
-    require_covered_run(scenario)
-    return of_stages(scenario, stage_runs(scenario))
+    return of_stages(scenario, each_stage(scenario))
 
 
 def of_stages(scenario: Scenario, runs: Iterable[tuple[str, Run]]) -> Estimate:

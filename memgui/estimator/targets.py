@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from memgui.estimator.coverage import NotCovered
-from memgui.estimator.modules.names import LLAMA, TAKEN, UNTAKEN, names, targets
+from memgui.estimator.modules.names import HALVES, LLAMA, TAKEN, UNTAKEN, names, targets
 from memgui.estimator.options import options
 from memgui.estimator.program import Program, compiled
 from memgui.spec.model import ModelSpec
@@ -63,6 +63,20 @@ def unfound(scenario: Scenario, program: Program) -> tuple[str, ...]:
     )
 
 
+def halved(scenario: Scenario) -> tuple[str, str] | None:
+    """A target that is asked for without the other half of the weight it lies in, and that half.
+
+    PEFT 0.21's ``_convert_peft_config_moe`` refuses it.
+    """
+    halves, asked = HALVES.get(scenario.model.model_type), scenario.training.lora.target_modules
+    if halves is None or EVERY in asked:
+        return None
+    first, second = halves
+    if (first in asked) == (second in asked):
+        return None
+    return (first, second) if first in asked else (second, first)
+
+
 @lru_cache(maxsize=8)
 def _adapted(program: Program) -> frozenset[str]:
     """The names of all that has an adapter, embeddings too."""
@@ -89,12 +103,14 @@ def _meant(model: ModelSpec, asked: tuple[str, ...]) -> tuple[str, ...]:
 def _found(program: Program) -> tuple[str, ...]:
     called = program.context.names
     asked = {f"{name}.weight": called[role] for role, name in _OF_EXPERTS.items() if role in called}
+    halves = HALVES.get(program.model.model_type, ())
     found: dict[str, None] = {}
     for weights, _ in program.weights():
         for parameter in weights:
             name, adapter, _ = parameter.name.rpartition(".lora_A")
             if adapter:
-                found[asked.get(name, name)] = None
+                called_so = asked.get(name, name)
+                found.update(dict.fromkeys(halves if called_so in halves else (called_so,)))
     refused = UNTAKEN.get(program.model.model_type, ())
     return tuple(name for name in found if "." not in name and name not in refused)
 

@@ -73,6 +73,43 @@ def test_set_takes_what_people_write(capsys: pytest.CaptureFixture[str], config:
     assert answer["verdict"]["kind"] == "does_not_fit"
 
 
+@pytest.mark.parametrize(
+    "split", [(), ("parallelism.pipeline=2", "device.count=2"), ("parallelism.data=2", "device.count=2")]
+)
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        (
+            ("training.method=lora", "training.lora.target_modules=foo"),
+            "training.lora.target_modules cannot be foo: the model has no layers called so, and nothing "
+            "would be trained. Allowed: q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj, "
+            "all-linear.",
+        ),
+        (
+            ("training.method=lora", "training.lora.target_modules="),
+            "training.lora.target_modules cannot be empty: nothing would be trained. Allowed: q_proj, ",
+        ),
+        (
+            ("training.method=lora", "training.lora.modules_to_save=foo"),
+            "training.lora.modules_to_save cannot be foo: the model has no foo that can be trained whole "
+            "here. Allowed: embed_tokens, lm_head.",
+        ),
+        (
+            ("training.method=frozen", "model.tie_word_embeddings=on"),
+            "training.method cannot be frozen: the head is the embedding's weight, ",
+        ),
+    ],
+)
+def test_what_would_train_nothing_is_a_wrong_input(
+    capsys: pytest.CaptureFixture[str], sets: tuple[str, ...], said: str, split: tuple[str, ...]
+) -> None:
+    arguments = [part for text in (*sets, *split) for part in ("--set", text)]
+    assert refused(capsys, "estimate", "--model", NAME, *arguments).startswith(f"memgui: {said}")
+    if not split:
+        asked = ("solve", "--for", "training.micro_batch_size", "--model", NAME, *arguments)
+        assert refused(capsys, *asked).startswith(f"memgui: {said}")
+
+
 def test_a_device_name_brings_its_memory(capsys: pytest.CaptureFixture[str], config: Path) -> None:
     device = next(entry for entry in Catalog().devices if entry.compute_capability == "7.5")
     answer = answered(capsys, "--model", str(config), "--set", f"device.name={device.name.lower()}")
@@ -175,10 +212,9 @@ def test_adapters_without_a_place_go_on_layers_that_there_are_and_it_is_said(
     assert answer["verdict"]["kind"] != "unknown"
     assert "kv_b_proj" in answer["scenario"]["training"]["lora"]["target_modules"]
     assert any(text.startswith("training.lora.target_modules is q_a_proj") for text in answer["assumptions"])
-    asked = answered(capsys, *lora, "--set", "training.lora.target_modules=q_proj,v_proj")
-    assert asked["scenario"]["training"]["lora"]["target_modules"] == ["q_proj", "v_proj"]
-    assert "It has q_a_proj, q_b_proj" in asked["verdict"]["reason"]
-    assert not any("target_modules" in text for text in asked["assumptions"])
+    said = refused(capsys, "estimate", *lora, "--set", "training.lora.target_modules=q_proj,v_proj")
+    assert "cannot be q_proj, v_proj" in said
+    assert "Allowed: q_a_proj, q_b_proj" in said
 
 
 def test_a_model_that_is_not_modelled_is_unknown_and_says_why(
@@ -372,13 +408,26 @@ def test_the_command_imports_no_qt_and_prints_nothing_else(config: Path) -> None
     assert json.loads(ran.stdout)["device"]["peak_bytes"] > 0
 
 
+@pytest.mark.parametrize("asked", [("estimate", "--model", NAME, "--json"), ("--help",), ("check",)])
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
-def test_a_full_disk_is_said_in_one_line() -> None:
+def test_a_full_disk_is_said_in_one_line(asked: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
-        ran = run_memgui("estimate", "--model", NAME, "--json", stdout=full.fileno())
+        ran = run_memgui(*asked, stdout=full.fileno())
     assert ran.returncode == 2
     assert ran.stderr.startswith("memgui: the answer cannot be written: ")
     assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-"])
+def test_where_nothing_can_be_complained_the_status_still_says_it(redirected: str) -> None:
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" -m memgui estimate --model none {redirected}', sys.executable],
+        stdout=subprocess.PIPE,
+        check=False,
+        timeout=120,
+    )
+    assert (ran.returncode, ran.stdout) == (2, b"")
 
 
 def test_a_closed_pipe_is_no_fault() -> None:

@@ -362,5 +362,5 @@ def test_what_nothing_models_is_said_of_the_fields_it_names(
     made.edit_many(changes, "")
     reason = made.settle().reason
     assert reason is not None
-    assert reason.code == "unknown"
+    assert reason.code in ("unknown", "not_trained")
     assert reason.paths == named

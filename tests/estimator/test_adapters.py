@@ -65,7 +65,7 @@ def test_llamas_names_stand_for_what_a_model_calls_otherwise() -> None:
 def test_adapters_on_no_layer_are_refused() -> None:
     found = estimate(training(GPT2, method="lora", lora=Lora(target_modules=("dt_proj",))))
     assert found.verdict.kind == "unknown"
-    assert found.verdict.reason.args["targets"] == Named("training.lora.target_modules", ("dt_proj",))
+    assert found.verdict.reason.args["value"] == Named("training.lora.target_modules", ("dt_proj",))
 
 
 def test_norms_of_weights_that_hqq_packs_are_refused() -> None:
@@ -109,16 +109,36 @@ def test_no_built_in_model_is_left_without_adapters() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("q_proj", "v_proj"), "no layers called q_proj, v_proj: nothing would be trained. It has in_proj, "),
-        ((), "No target modules are chosen"),
+        (("q_proj", "v_proj"), f"{TARGETS} cannot be q_proj, v_proj: the model has no layers called so"),
+        ((), f"{TARGETS} cannot be empty"),
     ],
 )
 def test_a_refusal_names_the_layers_that_there_are(asked: tuple[str, ...], said: str) -> None:
     scenario = _adapted("mamba", *asked)
-    reason = estimate(scenario).verdict.reason.text
-    assert said in reason
-    assert ", ".join(adaptable(scenario)) in reason
+    found = estimate(scenario)
+    (issue,) = found.issues
+    assert (found.verdict.kind, issue.message) == ("unknown", found.verdict.reason)
+    assert issue.text.startswith(said)
+    assert ", ".join(adaptable(scenario)) in issue.text
     assert adaptable(scenario) == ("in_proj", "x_proj", "dt_proj")  # PEFT refuses out_proj
+
+
+@pytest.mark.parametrize(
+    ("model_type", "halves"), [("qwen3_moe", ("gate_proj", "up_proj")), ("mixtral", ("w1", "w3"))]
+)
+def test_gate_and_up_of_stacked_experts_are_adapted_together(
+    model_type: str, halves: tuple[str, str]
+) -> None:
+    """As PEFT converts what was asked of the experts of old: one weight has both."""
+    both = _adapted(model_type, *halves)
+    found = estimate(both)
+    assert found.parameters.trainable
+    assert found.assumptions == ()
+    assert set(halves) <= set(adaptable(both)) & set(offered(both, halves))
+    for one, other in (halves, halves[::-1]):
+        alone = estimate(replace(both, TARGETS, ("q_proj", one)))
+        assert [issue.paths for issue in alone.issues] == [(TARGETS,)]
+        assert f"cannot be {one} without {other}" in alone.issues[0].text
 
 
 @pytest.mark.parametrize(

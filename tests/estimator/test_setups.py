@@ -105,7 +105,8 @@ def test_what_cannot_be_trained_whole_is_refused(name: str) -> None:
     lora = Lora(modules_to_save=(name,))
     found = estimate(Scenario(model=classifier().model, training=Training(method="lora", lora=lora)))
     assert found.verdict.kind == "unknown"
-    assert found.verdict.reason.args == {"module": Named("training.lora.modules_to_save", (name,))}
+    assert found.verdict.reason.args["value"] == Named("training.lora.modules_to_save", (name,))
+    assert [issue.paths for issue in found.issues] == [("training.lora.modules_to_save",)]
 
 
 def test_the_head_over_classes_can_be_trained_whole() -> None:

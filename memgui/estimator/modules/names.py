@@ -238,6 +238,14 @@ Source: PEFT 0.21's ``transformers_weight_conversion`` and Transformers 5.24's `
 """
 
 
+HALVES: dict[str, tuple[str, str]] = {
+    model_type: ("w1", "w3") if old is OLD_MIXTRAL else ("gate_proj", "up_proj")
+    for model_type, old in WRAPPED.items()
+}
+"""What gate and up projection of their experts were called: one weight now, which PEFT wraps for both or not
+at all."""
+
+
 def names(model_type: str) -> dict[str, str]:
     """Role to name for models of ``model_type``."""
     return NAMES.get(model_type, LLAMA) | WRAPPED.get(model_type, {})
@@ -295,8 +303,12 @@ def targets(
     both.  Other names stay as they are.
     """
     called = names(model_type)
+    halves = HALVES.get(model_type, ())
     found: dict[str, None] = {}
     for name in asked:
+        if name in halves:
+            found[halves[0]] = None
+            continue
         role = MEANT.get(name, "")
         if fused_qkv and role in ("attention.q", "attention.k", "attention.v"):
             role = "attention.qkv"
