@@ -25,7 +25,7 @@ SOURCES = sorted((ROOT / "memgui").rglob("*.py"))
 _LATIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _OTHER = "ȦƁƇḒḖƑƓĦĪĴĶĿḾȠǾƤɊŘŞŦŬṼẆẊẎẐȧƀƈḓḗƒɠħīĵķŀḿƞǿƥɋřşŧŭṽẇẋẏẑ"
 _ACCENTS = str.maketrans(_LATIN, _OTHER)
-_KEPT = re.compile(r"\{\{|\}\}|\{[^{}]*\}|</?[a-z][^<>]*>|&[a-z]+;")
+_KEPT = re.compile(r"\{\{|\}\}|\{\w*|</?[a-z][^<>]*>|&[a-z]+;")
 """Places for values, tags and entities: what a translator leaves as it is."""
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from string import Formatter
 
 import pytest
 
 from memgui.spec.fields import FIELDS
+from memgui.spec.messages import NAMES
 from tests.linguist import SOURCES, foreign, lupdate
 
 MARKS = ("QT_TRANSLATE_NOOP", "translate")
@@ -15,6 +18,13 @@ SAYING = ("Message", "FileFault", "assume", "refuse", "Said", "sentence")
 """What makes a text of a template and values: a value that is a text of ours is translated by itself."""
 NO_WORDS = ("where", "mixed", "kind", "needed")
 """Values put together here that are names: a place in a file, a setting, a file's ending, a version."""
+
+
+ORDINARY = {
+    *("Bring", "Classifier", "Hash", "Mixing", "Nominal", "Pin", "Pooler", "Replace", "Stop", "Tied"),
+    *("Utilisation", "Working"),
+}
+"""Words that stand at the head of a text alone and are no names."""
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +57,24 @@ def test_a_context_is_a_class_or_a_name_given_by_hand(found: dict[str, set[str]]
                     given.add(context.value)
     assert set(found) <= classes | given, sorted(set(found) - classes - given)
     assert given <= set(found), sorted(given - set(found))
+
+
+def test_words_that_a_number_chooses_are_two(found: dict[str, set[str]]) -> None:
+    """``{count:layer|layers}``: what is said of one, and of any other number, which the text shows."""
+    for text in (text for texts in found.values() for text in texts):
+        places = list(Formatter().parse(text)) if "|" in text else []
+        shown = {name for _, name, words, _ in places if name and not words}
+        for _, name, words, _ in places:
+            assert not words or (words.count("|") == 1 and name in shown), text
+
+
+def test_names_are_known_by_which_a_sentence_in_a_sentence_begins(found: dict[str, set[str]]) -> None:
+    """A first word with one capital is written small elsewhere, or is a name (``messages.NAMES``)."""
+    words = {word for texts in found.values() for text in texts for word in re.findall(r"[a-z]+", text)}
+    first = (
+        re.match(r"[A-Z][a-z]+(?!\w)", text) for text in found["messages"] | {field.label for field in FIELDS}
+    )
+    assert {one[0] for one in first if one and one[0].lower() not in words} <= NAMES | ORDINARY
 
 
 def test_no_english_is_put_into_a_sentence() -> None:

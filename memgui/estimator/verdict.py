@@ -11,10 +11,15 @@ def verdict(peak: int, low: int, high: int, capacity: int) -> Verdict:
     headroom = capacity - peak
     if capacity > high:
         kind = "fits"
-        reason = Message(QT_TRANSLATE_NOOP("messages", "{bytes} bytes remain free."), {"bytes": headroom})
+        reason = Message(
+            QT_TRANSLATE_NOOP("messages", "{bytes} {bytes:byte remains|bytes remain} free."),
+            {"bytes": headroom},
+        )
     elif capacity <= low:
         kind = "does_not_fit"
-        reason = Message(QT_TRANSLATE_NOOP("messages", "{bytes} bytes are missing."), {"bytes": -headroom})
+        reason = Message(
+            QT_TRANSLATE_NOOP("messages", "{bytes} {bytes:byte is|bytes are} missing."), {"bytes": -headroom}
+        )
     else:
         kind = "tight"
         reason = Message(

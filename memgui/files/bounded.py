@@ -102,8 +102,8 @@ class BoundedFile:
                 self.name,
                 QT_TRANSLATE_NOOP(
                     "messages",
-                    "{file} promises {length} bytes at byte {offset}, but has only {size} bytes in all: "
-                    "it is cut short or damaged.",
+                    "{file} promises {length} bytes at byte {offset}, but has only {size} {size:byte|bytes} "
+                    "in all: it is cut short or damaged.",
                 ),
                 where=f"byte {offset}",
                 offset=offset,

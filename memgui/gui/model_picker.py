@@ -69,11 +69,11 @@ class ModelPicker:
             entry.name,
             "",
             translate("ModelPicker", "{count} parameters").format(count=numbers.grouped(entry.parameters)),
-            translate("ModelPicker", "{layers} layers, width {width}").format(
-                layers=model.num_hidden_layers, width=numbers.grouped(model.hidden_size)
+            translate("ModelPicker", "{layers} {layers:layer|layers}, width {width}").format(
+                layers=numbers.count(model.num_hidden_layers), width=numbers.grouped(model.hidden_size)
             ),
-            translate("ModelPicker", "{heads} heads, {shared} for keys and values").format(
-                heads=model.num_attention_heads, shared=model.num_key_value_heads
+            translate("ModelPicker", "{heads} {heads:head|heads}, {shared} for keys and values").format(
+                heads=numbers.count(model.num_attention_heads), shared=model.num_key_value_heads
             ),
             translate("ModelPicker", "vocabulary {size}").format(size=numbers.grouped(model.vocab_size)),
         ]

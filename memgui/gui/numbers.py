@@ -11,6 +11,7 @@ from functools import lru_cache
 from PySide6.QtCore import QCoreApplication, QLocale
 
 from memgui.document.view_settings import View
+from memgui.spec.messages import Count
 
 THIN_SPACE = "\u2009"
 MINUS = "\u2212"
@@ -75,9 +76,15 @@ class Numbers:
             text = self.locale.toString(size)
         return MINUS + text if number < 0 else text
 
+    def count(self, number: int) -> Count:
+        """:meth:`grouped`, where words depend on whether it is one."""
+        return Count(self.grouped(number), is_one=number == 1)
+
     def exact(self, size: int) -> str:
         """``26,460,864,512 bytes``."""
-        return QCoreApplication.translate("numbers", "{count} bytes").format(count=self.grouped(size))
+        return QCoreApplication.translate("numbers", "{count} {count:byte|bytes}").format(
+            count=self.count(size)
+        )
 
     def one(self, size: int) -> str:
         """The bare figure with one decimal, as in sentences."""

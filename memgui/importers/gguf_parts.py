@@ -78,7 +78,8 @@ def _notes(split: JsonObject, parts: dict[Path, GgufPart], missing: list[str]) -
     if missing:
         template = QT_TRANSLATE_NOOP(
             "messages",
-            "{missing} of {count} weight files are not there (first: {name}); their tensors are not counted.",
+            "{missing} of {count} weight {count:file|files} {missing:is|are} not there (first: {name}); "
+            "{missing:its|their} tensors are not counted.",
         )
         count = len(parts) + len(missing)
         return (Message(template, {"missing": len(missing), "count": count, "name": missing[0]}),)

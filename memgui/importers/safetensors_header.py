@@ -85,8 +85,8 @@ def read_part(path: StrPath) -> Part:
                 file.name,
                 QT_TRANSLATE_NOOP(
                     "messages",
-                    "{file} states a header of {length} bytes, but only {rest} bytes follow: "
-                    "it is no safetensors file or is cut short.",
+                    "{file} states a header of {length} bytes, but only {rest} "
+                    "{rest:byte follows|bytes follow}: it is no safetensors file or is cut short.",
                 ),
                 where="byte 0",
                 length=length,
@@ -251,8 +251,8 @@ def _refuse_layout(entries: dict[str, _Lenient], header_bytes: int, file: Bounde
         file.name,
         QT_TRANSLATE_NOOP(
             "messages",
-            "{file} describes {described} bytes of tensors, but {rest} bytes follow its header: it is "
-            "cut short or damaged.",
+            "{file} describes {described} bytes of tensors, but {rest} {rest:byte follows|bytes follow} its "
+            "header: it is cut short or damaged.",
         ),
         described=position,
         rest=file.size - 8 - header_bytes,

@@ -132,7 +132,7 @@ def read_files(paths: Iterable[Path], progress: Progress | None = None) -> Tenso
             display_name(paths[0].parent),
             QT_TRANSLATE_NOOP(
                 "messages",
-                "{file} has none of the {count} weight files that belong to the model (first: {where}).",
+                "{file} has none of the {count} weight files of the model (first: {where}).",
             ),
             where=missing[0],
             count=len(paths),
@@ -233,14 +233,15 @@ def _compare(index: JsonObject, table: TensorTable) -> tuple[Message, ...]:
     lacking = sorted(name for name in unfound if weight_map[name] not in absent)
     if lacking:
         template = QT_TRANSLATE_NOOP(
-            "messages", "{file} lists {count} tensors that no shard holds (first: {where})."
+            "messages", "{file} lists {count} {count:tensor|tensors} that no shard holds (first: {where})."
         )
         notes.append(_note(index.name, template, lacking))
     unlisted = len(found) + len(unfound) - len(weight_map)
     if unlisted:
         template = QT_TRANSLATE_NOOP(
             "messages",
-            "The shards hold {count} tensors that {file} does not list (first: {where}); they are counted.",
+            "The shards hold {count} {count:tensor|tensors} that {file} does not list (first: {where}); "
+            "{count:it is|they are} counted.",
         )
         notes.append(_note(index.name, template, sorted(found - weight_map.keys())))
     metadata = index.child_or_none("metadata", null=True)

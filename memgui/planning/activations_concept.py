@@ -48,14 +48,16 @@ def _kept(estimate: Estimate) -> list[Said]:
         Said(
             QT_TRANSLATE_NOOP(
                 "why",
-                "To learn, each of the {layers} layers needs on the way back what it computed on the way "
-                "forward, as far as gradients depend on it.",
+                "To learn, {layers:the|each of the} {layers} {layers:layer|layers} needs on the way back "
+                "what it computed on the way forward, as far as gradients depend on it.",
             ),
             counts={"layers": layers - frozen},
         )
     ]
     if frozen:
-        text = QT_TRANSLATE_NOOP("why", "The first {count} layers are frozen and keep nothing.")
+        text = QT_TRANSLATE_NOOP(
+            "why", "The first {count} {count:layer is frozen and keeps|layers are frozen and keep} nothing."
+        )
         said.append(Said(text, counts={"count": frozen}))
     how = training.activation_checkpointing
     every, first = training.checkpoint_every, training.checkpoint_layers
@@ -86,7 +88,7 @@ def _kept(estimate: Estimate) -> list[Said]:
     said.append(Said(text))
     if first is not None and every == 1:
         text = QT_TRANSLATE_NOOP(
-            "why", "That goes for the first {count} layers of each device; others keep all."
+            "why", "That goes for the first {count} {count:layer|layers} of each device; others keep all."
         )
         said.append(Said(text, counts={"count": first}))
     elif every > 1:
@@ -125,7 +127,9 @@ def _for_each(estimate: Estimate, size: int, *, grows: bool) -> list[Said]:
     count = training.micro_batch_size
     if waiting and layout.chunks == 1:
         text = QT_TRANSLATE_NOOP(
-            "why", "Up to {count} micro batches are under way in this pipeline stage, each with its own."
+            "why",
+            "Up to {count} {count:micro batch is|micro batches are} under way in this pipeline stage, each "
+            "with its own.",
         )
         said.append(Said(text, counts={"count": waiting + 1}))
         count *= waiting + 1
@@ -143,16 +147,20 @@ def _for_each(estimate: Estimate, size: int, *, grows: bool) -> list[Said]:
         return [*said, Said(QT_TRANSLATE_NOOP("why", "{each} for each image."), sizes=sizes)]
     counts = {"source": length, "target": target_tokens(scenario)}
     if scenario.model.num_mel_bins:
-        text = QT_TRANSLATE_NOOP("why", "{each} for each recording and the {target} tokens of its text.")
+        text = QT_TRANSLATE_NOOP(
+            "why", "{each} for each recording and the {target} {target:token|tokens} of its text."
+        )
         return [*said, Said(text, sizes=sizes, counts=counts)]
     if scenario.model.num_encoder_layers:
         text = QT_TRANSLATE_NOOP(
-            "why", "{each} for each sequence of {source} tokens to read and {target} to write."
+            "why", "{each} for each sequence of {source} {source:token|tokens} to read and {target} to write."
         )
         said.append(Said(text, sizes=sizes, counts=counts))
         return [*said, *_longer(estimate)] if grows else said
     counts = {"tokens": count * length, "batch": count, "sequence": length}
-    text = QT_TRANSLATE_NOOP("why", "{each} for each of {tokens} tokens ({batch} × {sequence}).")
+    text = QT_TRANSLATE_NOOP(
+        "why", "{each} for {tokens:the|each of} {tokens} {tokens:token|tokens} ({batch} × {sequence})."
+    )
     said.append(Said(text, sizes={"each": size // max(count * length, 1)}, counts=counts))
     return [*said, *_longer(estimate)] if grows else said
 

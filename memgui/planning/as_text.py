@@ -10,7 +10,7 @@ from typing import Any
 from memgui.estimator.result import Estimate, Node
 from memgui.estimator.settled import settled
 from memgui.planning.solve import Bound, Solution
-from memgui.spec.messages import Issue, Message
+from memgui.spec.messages import Issue, Message, within
 
 GIB = 2**30
 
@@ -29,7 +29,12 @@ def size_text(size: int) -> str:
         if size >= unit:
             tenths = (20 * size + unit) // (2 * unit)
             return f"{tenths // 10}.{tenths % 10} {name}"
-    return f"{size:,} bytes"
+    return exact_text(size)
+
+
+def exact_text(size: int) -> str:
+    """Every byte of ``size``."""
+    return f"{size:,} byte" if size == 1 else f"{size:,} bytes"
 
 
 def as_lines(estimate: Estimate) -> str:
@@ -162,7 +167,7 @@ def _sentence(estimate: Estimate) -> str:
 def _outcome(estimate: Estimate) -> str:
     reason = estimate.verdict.reason.text
     kind = _KINDS.get(estimate.verdict.kind)
-    return f"unknown, because {reason}" if kind is None else f"{kind}. {reason}"
+    return f"unknown, because {within(reason)}." if kind is None else f"{kind}. {reason}"
 
 
 def _subject(estimate: Estimate) -> str:

@@ -70,29 +70,34 @@ def _what_layers_keep(scenario: Scenario) -> list[Said]:
         text = QT_TRANSLATE_NOOP(
             "why",
             "Each new token looks back at the tokens before it. So that they need not be computed again, "
-            "each of {count} layers keeps two vectors, a key and a value, for each of them.",
+            "{count:the|each of} {count} {count:layer|layers} keeps two vectors, a key and a value, for each "
+            "of them.",
         )
         if all(layer.latent for layer, _ in keys):
             text = QT_TRANSLATE_NOOP(
                 "why",
                 "Each new token looks back at the tokens before it. So that they need not be computed "
-                "again, each of {count} layers keeps one short vector for each of them, from which it "
-                "makes keys and values.",
+                "again, {count:the|each of} {count} {count:layer|layers} keeps one short vector for each of "
+                "them, from which it makes keys and values.",
             )
         said.append(Said(text, counts=counts))
     for window in sorted({layer.window for layer, _ in keys if layer.window}):
         near = sum(count for layer, count in keys if layer.window == window)
         text = QT_TRANSLATE_NOOP(
-            "why", "{count} of these layers look back at the last {window} tokens at most."
+            "why",
+            "{count} of these layers {count:looks|look} back at the last {window} {window:token|tokens} at "
+            "most.",
         )
         if near == counts["count"]:
-            text = QT_TRANSLATE_NOOP("why", "They look back at the last {window} tokens at most.")
+            text = QT_TRANSLATE_NOOP(
+                "why", "They look back at the last {window} {window:token|tokens} at most."
+            )
         said.append(Said(text, counts={"count": near, "window": window}))
     if states:
         text = QT_TRANSLATE_NOOP(
             "why",
-            "{count} layers keep a state for each sequence, which has one size, however long the sequence "
-            "is.",
+            "{count} {count:layer keeps|layers keep} a state for each sequence, which has one size, however "
+            "long the sequence is.",
         )
         said.append(Said(text, counts={"count": states}))
     if scenario.model.num_encoder_layers:
@@ -164,18 +169,23 @@ def _how_much(estimate: Estimate, size: int) -> list[Said]:
         size -= twice
     counts = {"length": cached_tokens(estimate), "sequences": inference.batch_size}
     if each is not None and inference.engine in GGML:
-        text = QT_TRANSLATE_NOOP("why", "{each} for each of {cells} tokens that the context has room for.")
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "{each} for {cells:the|each of} {cells} {cells:token|tokens} that the context has room for.",
+        )
         return [Said(text, sizes={"each": each}, counts={"cells": held_tokens(estimate)})]
     if each is not None:
-        text = QT_TRANSLATE_NOOP("why", "{each} for each of {length} tokens.")
+        text = QT_TRANSLATE_NOOP("why", "{each} for {length:the|each of} {length} {length:token|tokens}.")
         if inference.batch_size > 1:
             text = QT_TRANSLATE_NOOP(
-                "why", "{each} for each of {length} tokens in each of {sequences} sequences."
+                "why",
+                "{each} for {length:the|each of} {length} {length:token|tokens} in each of {sequences} "
+                "sequences.",
             )
         return [Said(text, sizes={"each": each}, counts=counts), *said]
-    text = QT_TRANSLATE_NOOP("why", "{size} for a sequence of {length} tokens.")
+    text = QT_TRANSLATE_NOOP("why", "{size} for a sequence of {length} {length:token|tokens}.")
     if inference.batch_size > 1:
-        text = QT_TRANSLATE_NOOP("why", "{size} for {sequences} sequences of {length} tokens.")
+        text = QT_TRANSLATE_NOOP("why", "{size} for {sequences} sequences of {length} {length:token|tokens}.")
     if estimate.scenario.model.num_encoder_layers:
         text = QT_TRANSLATE_NOOP("why", "{size} for each input and what is written of it.")
         size //= inference.batch_size

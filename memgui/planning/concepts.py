@@ -129,14 +129,14 @@ def _the_model(estimate: Estimate) -> Said:
         return Said(text, sizes={"size": size, "host": host}, counts=counts)
     text = QT_TRANSLATE_NOOP(
         "why",
-        "The model itself: {parameters} numbers, its parameters, {each} bytes for each on average. They are "
-        "loaded once and stay.",
+        "The model itself: {parameters} numbers, its parameters, {each} {each:byte|bytes} for each on "
+        "average. They are loaded once and stay.",
     )
     if is_even(size, total):
         text = QT_TRANSLATE_NOOP(
             "why",
-            "The model itself: {parameters} numbers, its parameters, {each} bytes for each. They are loaded "
-            "once and stay.",
+            "The model itself: {parameters} numbers, its parameters, {each} {each:byte|bytes} for each. They "
+            "are loaded once and stay.",
         )
     return Said(text, counts=counts, words={"each": per_parameter(size, total)})
 

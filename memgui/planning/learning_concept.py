@@ -9,18 +9,19 @@ from memgui.estimator.result import Estimate
 from memgui.planning.words import Said
 from memgui.spec.fields import BY_PATH
 from memgui.spec.fields.optimizers import EMBEDDING_APART
-from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.messages import QT_TRANSLATE_NOOP, Count, counted
 
 RUNNING = ("forward", "loss", "backward")
 """Phases in which a micro batch runs."""
 
 
-def per_parameter(size: int, parameters: int) -> str:
+def per_parameter(size: int, parameters: int) -> Count:
     """Bytes of each parameter, at most two decimals."""
     if parameters <= 0:
-        return "0"
+        return counted(0)
     hundredths = (200 * size + parameters) // (2 * parameters)
-    return f"{hundredths // 100}.{hundredths % 100:02d}".rstrip("0").rstrip(".")
+    shown = f"{hundredths // 100}.{hundredths % 100:02d}".rstrip("0").rstrip(".")
+    return Count(shown, is_one=hundredths == 100)
 
 
 def is_even(size: int, parameters: int) -> bool:
@@ -272,12 +273,13 @@ def _where(estimate: Estimate, layout: Layout, keeping: Keeping) -> list[Said]:
         return [*said, Said(text, sizes=lasting)]
     text = QT_TRANSLATE_NOOP(
         "why",
-        "On average that is {each} bytes for each, from the first step to the end; the text's length is no "
-        "matter.",
+        "On average that is {each} {each:byte|bytes} for each, from the first step to the end; the text's "
+        "length is no matter.",
     )
     if is_even(size, trainable):
         text = QT_TRANSLATE_NOOP(
             "why",
-            "That is {each} bytes for each, from the first step to the end; the text's length is no matter.",
+            "That is {each} {each:byte|bytes} for each, from the first step to the end; the text's length is "
+            "no matter.",
         )
     return [Said(text, words={"each": per_parameter(size, trainable)})]

@@ -62,18 +62,20 @@ def _of_classes(estimate: Estimate) -> tuple[Said, ...]:
     rows = head_rows(estimate)
     text = QT_TRANSLATE_NOOP(
         "why",
-        "The head gives each sequence a score for every one of {classes} classes: {scores} numbers in all.",
+        "The head gives each sequence a score for {classes:the|every one of} {classes} "
+        "{classes:class|classes}: {scores} numbers in all.",
     )
     if model.head == "image":
         text = QT_TRANSLATE_NOOP(
             "why",
-            "The head gives each image a score for every one of {classes} classes: {scores} numbers in all.",
+            "The head gives each image a score for {classes:the|every one of} {classes} "
+            "{classes:class|classes}: {scores} numbers in all.",
         )
     elif model.is_decoder:
         text = QT_TRANSLATE_NOOP(
             "why",
-            "The head gives each token a score for every one of {classes} classes, {scores} numbers in all; "
-            "those of each sequence's last token count.",
+            "The head gives each token a score for {classes:the|every one of} {classes} "
+            "{classes:class|classes}, {scores} numbers in all; those of each sequence's last token count.",
         )
     counts = {"classes": classes, "scores": rows * classes}
     more = QT_TRANSLATE_NOOP("why", "A loss over so few takes hardly any memory.")
@@ -86,8 +88,8 @@ def _of_words(estimate: Estimate) -> tuple[Said, ...]:
     rows, vocabulary = head_rows(estimate), scenario.model.vocab_size
     text = QT_TRANSLATE_NOOP(
         "why",
-        "For each of {tokens} tokens the head gives a score to every one of the {vocabulary} words it knows: "
-        "{scores} numbers.",
+        "For {tokens:the|each of} {tokens} {tokens:token|tokens} the head gives a score to every one of the "
+        "{vocabulary} words it knows: {scores} numbers.",
     )
     counts = {"tokens": rows, "vocabulary": vocabulary, "scores": rows * vocabulary}
     said = [Said(text, counts=counts), *_made(estimate, rows)]
@@ -136,11 +138,12 @@ def _at_the_peak(estimate: Estimate, scores: int) -> list[Said]:
         text = QT_TRANSLATE_NOOP("why", "At the moment of the peak {size} of it are there.")
         return [Said(text, sizes={"size": size})]
     text = QT_TRANSLATE_NOOP(
-        "why", "At the moment of the peak the loss holds {each} bytes for each of them on average."
+        "why",
+        "At the moment of the peak the loss holds {each} {each:byte|bytes} for each of them on average.",
     )
     if is_even(size, scores):
         text = QT_TRANSLATE_NOOP(
-            "why", "At the moment of the peak the loss holds {each} bytes for each of them."
+            "why", "At the moment of the peak the loss holds {each} {each:byte|bytes} for each of them."
         )
     said = [Said(text, words={"each": per_parameter(size, scores)})]
     if moment.phase == "loss" and estimate.scenario.training.method != "frozen":

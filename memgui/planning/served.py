@@ -37,7 +37,9 @@ def told(estimate: Estimate) -> tuple[Said, ...]:
         said.append(Said(QT_TRANSLATE_NOOP("why", "{size} stay free."), sizes={"size": room}))
     tokens = estimate.extra.get("pool_tokens")
     if tokens:  # none where only states are kept
-        text = QT_TRANSLATE_NOOP("why", "{tokens} tokens fit in all, of all sequences together.")
+        text = QT_TRANSLATE_NOOP(
+            "why", "{tokens} {tokens:token fits|tokens fit} in all, of all sequences together."
+        )
         said.append(Said(text, counts={"tokens": tokens}))
     return tuple(said)
 
@@ -59,14 +61,18 @@ def found(estimate: Estimate, far: Limits) -> tuple[Said, ...]:
             said.append(Said(text, sizes={"first": peaks[first], "decode": peaks["decode"]}))
     if far.context is not None:
         counts = {"tokens": far.context, "count": sequences, "all": far.context * sequences}
-        text = QT_TRANSLATE_NOOP("why", "Context: up to {tokens} tokens.")
+        text = QT_TRANSLATE_NOOP("why", "Context: up to {tokens} {tokens:token|tokens}.")
         if sequences > 1:
             text = QT_TRANSLATE_NOOP(
-                "why", "Context: up to {tokens} tokens for each of {count} sequences, {all} in all."
+                "why",
+                "Context: up to {tokens} {tokens:token|tokens} for each of {count} sequences, {all} in all.",
             )
         said.append(Said(text, counts=counts))
     if far.sequences is not None:
-        text = QT_TRANSLATE_NOOP("why", "At once: up to {count} sequences of {tokens} tokens.")
+        text = QT_TRANSLATE_NOOP(
+            "why",
+            "At once: up to {count} {count:sequence|sequences} of {tokens} {tokens:token|tokens}.",
+        )
         said.append(Said(text, counts={"count": far.sequences, "tokens": length(scenario)}))
     if far.format is not None:
         choice = BY_PATH[far.format.change.path].choice(far.format.change.new)

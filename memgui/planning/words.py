@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from memgui.planning.as_text import size_text
-from memgui.spec.messages import Message
+from memgui.planning.as_text import exact_text, size_text
+from memgui.spec.messages import Count, Message, counted
 
 
 class Words(Protocol):
@@ -25,7 +25,7 @@ class Words(Protocol):
     def exact(self, size: int) -> str:
         """Every byte: ``26,460,864,512 bytes``."""
 
-    def count(self, number: int) -> str:
+    def count(self, number: int) -> Count:
         """Every digit, grouped."""
 
     def share(self, part: int, whole: int) -> str:
@@ -49,11 +49,11 @@ class English:
 
     def exact(self, size: int) -> str:
         """Grouped by commas."""
-        return f"{size:,} bytes"
+        return exact_text(size)
 
-    def count(self, number: int) -> str:
+    def count(self, number: int) -> Count:
         """Grouped by commas."""
-        return f"{number:,}"
+        return counted(number)
 
     def share(self, part: int, whole: int) -> str:
         """One decimal, half up."""
@@ -65,8 +65,8 @@ class English:
 class Said:
     """A sentence with the person's own numbers in it; ``template`` is translated in ``context``.
 
-    ``sizes`` are bytes, ``counts`` whole numbers, ``words`` ready texts or ``(context, msgid)``,
-    ``messages`` sentences of their own.
+    ``sizes`` are bytes, ``counts`` whole numbers (which choose words: :class:`Count`), ``words`` ready
+    texts or ``(context, msgid)``, ``messages`` sentences of their own.
     """
 
     template: str

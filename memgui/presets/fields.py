@@ -62,7 +62,9 @@ class Reader:
         if not self._more:
             return tuple(self._issues)
         message = Message(
-            QT_TRANSLATE_NOOP("messages", "{count} more keys or values were wrong or unknown."),
+            QT_TRANSLATE_NOOP(
+                "messages", "{count} more {count:key or value was|keys or values were} wrong or unknown."
+            ),
             {"count": self._more},
         )
         return (*self._issues, Issue("warning", "more_issues", (), message))

@@ -22,9 +22,65 @@ def one_line(text: str) -> str:
     return _BREAKS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
+_CAPITAL: Final = re.compile(r"([A-Z])(?=[a-z]*(?![\w]))")
+NAMES: Final = frozenset(
+    (
+        *(
+            "Adafactor",
+            "Apollo",
+            "Kimi",
+            "Korthikanti",
+            "Liger",
+            "Lion",
+            "Llama",
+            "Mamba",
+            "Megatron",
+            "Mel",
+            "Metal",
+        ),
+        *("Muon", "Ollama", "Prodigy", "Python", "Shampoo", "Sophia", "Trainer", "Transformers", "Unsloth"),
+    )
+)
+"""Words that keep their capital anywhere; what has another one within needs no mention."""
+
+
+def within(sentence: str) -> str:
+    """``sentence`` as the end of another: without a full stop, small where it began with no name."""
+    sentence = sentence.rstrip(".。")
+    first = _CAPITAL.match(sentence)
+    if first is None or re.split(r"\W", sentence, maxsplit=1)[0] in NAMES:
+        return sentence
+    return first[1].lower() + sentence[1:]
+
+
 def QT_TRANSLATE_NOOP(context: str, text: str) -> str:
     """Mark ``text`` for translation in ``context`` and return it unchanged."""
     return text
+
+
+class Count(str):
+    """A number as it is shown.  In a template it also chooses words: ``{count} {count:layer|layers}``.
+
+    What stands first is said of one, the other of any other number; a translation may leave the choice out.
+    """
+
+    is_one: bool
+
+    def __new__(cls, shown: str, *, is_one: bool) -> Count:
+        made = super().__new__(cls, shown)
+        made.is_one = is_one
+        return made
+
+    def __format__(self, words: str) -> str:
+        if not words:
+            return str(self)
+        one, others = words.split("|")
+        return one if self.is_one else others
+
+
+def counted(number: int) -> Count:
+    """``number`` grouped by commas."""
+    return Count(f"{number:,}", is_one=number == 1)
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -75,7 +131,7 @@ class Message(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(value for value in named if isinstance(value, str) and "." in value))
 
     def said(self, translate: Callable[[str], str]) -> str:
-        """The sentence in the language of ``translate``: integers grouped, texts on one line."""
+        """The sentence in the language of ``translate``: integers are a :class:`Count`, texts on one line."""
         shown = {key: _said(value, translate) for key, value in self.args.items()}
         return translate(self.template).format_map(shown)
 
@@ -89,7 +145,7 @@ def _said(value: Value, translate: Callable[[str], str]) -> str:
     if isinstance(value, Named):
         return value.text
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
+        return counted(value)
     return one_line(str(value))
 
 

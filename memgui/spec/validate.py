@@ -94,7 +94,7 @@ def _judge(index: int, value: Any) -> Issue | None:
     if field.kind is Kind.BYTES and value < _WITHOUT_UNIT:
         text = QT_TRANSLATE_NOOP(
             "messages",
-            "{path} is {value} bytes, which is unusual. Is a unit missing, as in {value} GiB?",
+            "{path} is {value} {value:byte|bytes}, which is unusual. Is a unit missing, as in {value} GiB?",
         )
     return Issue("note", "unusual", (field.path,), Message(text, {"path": field.path, "value": value}))
 
@@ -164,7 +164,9 @@ def _model(model: ModelSpec, *, detailed: bool) -> Iterator[Issue]:
             "experts_without_width",
             ("model.moe_intermediate_size", "model.num_experts"),
             Message(
-                QT_TRANSLATE_NOOP("messages", "{count} experts of width 0 hold no weights."),
+                QT_TRANSLATE_NOOP(
+                    "messages", "{count} {count:expert of width 0 holds|experts of width 0 hold} no weights."
+                ),
                 {"count": model.num_experts},
             ),
         )
@@ -176,7 +178,9 @@ def _model(model: ModelSpec, *, detailed: bool) -> Iterator[Issue]:
             ("model.num_attention_heads", "model.num_key_value_heads"),
             Message(
                 QT_TRANSLATE_NOOP(
-                    "messages", "{heads} attention heads cannot share {shared} key/value heads evenly."
+                    "messages",
+                    "{heads} attention {heads:head|heads} cannot share {shared} key/value "
+                    "{shared:head|heads} evenly.",
                 ),
                 {"heads": heads, "shared": shared},
             ),

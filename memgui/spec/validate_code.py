@@ -95,14 +95,15 @@ def _pipeline(scenario: Scenario) -> Iterator[Issue]:
     values = {"layers": layers, "stages": split.pipeline, "chunks": split.virtual_pipeline}
     if chunks > layers:
         text = QT_TRANSLATE_NOOP(
-            "messages", "{layers} layers cannot be split into {stages} stages of {chunks} chunks."
+            "messages",
+            "{layers} {layers:layer|layers} cannot be split into {stages} stages of {chunks} chunks.",
         )
         yield _error("stages_without_layers", paths, text, values, None)
     elif scenario.training.implementation == "megatron" and layers % chunks:
         text = QT_TRANSLATE_NOOP(
             "messages",
-            "{layers} layers do not divide by {stages} stages of {chunks} chunks: Megatron-LM wants to be "
-            "told which stages have fewer; here the first ones take one more.",
+            "{layers} {layers:layer does|layers do} not divide by {stages} stages of {chunks} chunks: "
+            "Megatron-LM wants to be told which stages have fewer; here the first ones take one more.",
         )
         yield Issue("warning", "stages_not_even", paths, Message(text, values))
     if split.virtual_pipeline > 1 and steps % split.pipeline:

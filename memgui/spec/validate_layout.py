@@ -93,7 +93,7 @@ def _heads(scenario: Scenario) -> Iterator[Issue]:
             "heads_not_split",
             ("parallelism.tensor", "model.num_attention_heads"),
             Message(
-                QT_TRANSLATE_NOOP("messages", "{heads} heads cannot be split by {degree}."),
+                QT_TRANSLATE_NOOP("messages", "{heads} {heads:head|heads} cannot be split by {degree}."),
                 {"heads": heads, "degree": tensor},
             ),
             divisors(heads),
@@ -108,7 +108,9 @@ def _stages(scenario: Scenario) -> Iterator[Issue]:
             "stages_without_layers",
             ("parallelism.pipeline", "model.num_hidden_layers"),
             Message(
-                QT_TRANSLATE_NOOP("messages", "{layers} layers cannot be split into {stages} stages."),
+                QT_TRANSLATE_NOOP(
+                    "messages", "{layers} {layers:layer|layers} cannot be split into {stages} stages."
+                ),
                 {"layers": layers, "stages": stages},
             ),
         )

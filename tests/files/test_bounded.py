@@ -155,7 +155,7 @@ def test_a_file_that_grows_is_read_as_it_was(tmp_path: Path) -> None:
     path.write_bytes(b"x")
     with open_bounded(path) as file:
         path.write_bytes(b"xy")
-        with pytest.raises(FileFault, match="has only 1 bytes in all"):
+        with pytest.raises(FileFault, match="has only 1 byte in all"):
             file.read(0, 2)
 
 

@@ -437,7 +437,7 @@ def test_missing_parts_are_reported(tmp_path: Path) -> None:
     assert table.missing == (second.name,)
     assert len(table.tensors) == 4
     assert [str(note) for note in table.notes] == [
-        "1 of 3 weight files are not there (first: model-00002-of-00003.gguf); their tensors are not counted."
+        "1 of 3 weight files is not there (first: model-00002-of-00003.gguf); its tensors are not counted."
     ]
     first.unlink()
     with pytest.raises(FileMissing, match=r"^model-00001-of-00003\.gguf is not there"):

@@ -135,7 +135,7 @@ def test_a_file_that_is_missing_empty_or_short(tmp_path: Path) -> None:
         read(tmp_path / "m.safetensors")
     for length in range(8):
         assert "promises 8 bytes at byte 0" in refused(tmp_path, b"\x05" * length)
-    assert "states a header of 2 bytes, but only 1 bytes follow" in refused(tmp_path, framed(b"{}")[:-1])
+    assert "states a header of 2 bytes, but only 1 byte follows" in refused(tmp_path, framed(b"{}")[:-1])
 
 
 @pytest.mark.parametrize("length", [2**63, 2**63 - 1, 2**64 - 1, 2**63 - 8, 2**62, 2**40, 3])
@@ -321,9 +321,8 @@ def test_an_index_that_disagrees_with_its_shards_is_noted(tmp_path: Path) -> Non
     content["metadata"]["total_size"] = 17.0
     index.write_text(json.dumps(content))
     assert [str(note) for note in read_index(index).notes] == [
-        "model.safetensors.index.json lists 1 tensors that no shard holds (first: c).",
-        "The shards hold 1 tensors that model.safetensors.index.json does not list (first: a); "
-        "they are counted.",
+        "model.safetensors.index.json lists 1 tensor that no shard holds (first: c).",
+        "The shards hold 1 tensor that model.safetensors.index.json does not list (first: a); it is counted.",
         "model.safetensors.index.json states a total size of 17 bytes; the tensors have 16 bytes.",
     ]
 

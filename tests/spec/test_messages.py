@@ -1,6 +1,7 @@
 import pytest
 
 from memgui.spec import Issue, Message, one_line
+from memgui.spec.messages import within
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,39 @@ def test_a_message_in_a_message_is_translated_with_it() -> None:
     said = Message("Set aside. {reason}", {"reason": Message("{file} is gone.", {"file": "a\nb"})})
     assert said.text == "Set aside. a\\nb is gone."
     assert said.said(lambda template: f"⟦{template}⟧") == "⟦Set aside. ⟦a\\nb is gone.⟧⟧"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "inside"),
+    [
+        ("The model has no layers.", "the model has no layers"),
+        ("No value fits", "no value fits"),
+        ("A name is missing.", "a name is missing"),
+        ("Micro batch cannot be 0.", "micro batch cannot be 0"),
+        ("模型没有层。", "模型没有层"),
+        *(
+            (kept, kept)
+            for kept in ("PEFT refuses", "PyTorch's", "Megatron-LM wants", "KV cache", "GPU 1", "")
+        ),
+        *((kept, kept) for kept in ("Shampoo needs", "Unsloth's own", "vLLM fills", "2·P is", "FSDP has")),
+    ],
+)
+def test_a_sentence_in_a_sentence_begins_small_unless_with_a_name(sentence: str, inside: str) -> None:
+    assert within(sentence) == inside
+
+
+def test_a_number_chooses_its_words() -> None:
+    text = "{count} {count:layer is|layers are} split into {parts} {parts:part|parts}."
+    said = {count: Message(text, {"count": count, "parts": 1}).text for count in (0, 1, 1_000)}
+    assert said == {
+        0: "0 layers are split into 1 part.",
+        1: "1 layer is split into 1 part.",
+        1_000: "1,000 layers are split into 1 part.",
+    }
+    assert (
+        Message(text, {"count": 1, "parts": 2}).said(lambda _: "{count} 层分成 {parts} 份。")
+        == "1 层分成 2 份。"
+    )
 
 
 def test_what_is_allowed_is_said_after_what_is_wrong() -> None:

@@ -305,7 +305,8 @@ def _assumed(scenario: Scenario) -> tuple[Message, ...]:
         Message(
             QT_TRANSLATE_NOOP(
                 "messages",
-                "{cells} cells for {sequences} sequences of {length} tokens, {batch} computed at once.",
+                "{cells} {cells:cell|cells} for {sequences} {sequences:sequence|sequences} of {length} "
+                "{length:token|tokens}, {batch} computed at once.",
             ),
             {
                 "cells": cells(scenario),

@@ -152,7 +152,9 @@ def _squeezed(parts: Parts, sequences: int, tokens: int) -> Squeezed | None:
     if parts.slots < 0 or sequences <= parts.sequences(tokens):
         return None
     text = QT_TRANSLATE_NOOP(
-        "messages", "SGLang's pool has room for {slots} sequences' states and {tokens} tokens."
+        "messages",
+        "SGLang's pool has room for the states of {slots} {slots:sequence|sequences} and {tokens} "
+        "{tokens:token|tokens}.",
     )
     return Squeezed("does_not_fit", Message(text, {"slots": parts.slots, "tokens": max(0, parts.tokens)}))
 

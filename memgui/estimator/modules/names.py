@@ -303,10 +303,10 @@ def targets(
     both.  Other names stay as they are.
     """
     called = names(model_type)
-    halves = HALVES.get(model_type, ())
+    halves = HALVES.get(model_type)
     found: dict[str, None] = {}
     for name in asked:
-        if name in halves:
+        if halves and name in halves:
             found[halves[0]] = None
             continue
         role = MEANT.get(name, "")

@@ -83,7 +83,9 @@ class Inputs(QWidget):
         ]
         self._costs = [said.text(words) for said in comparison.paid(column)] if column else []
         equal = comparison.same + len(comparison.inputs) - len(self._differences)
-        self._same = self.tr("{count} inputs are the same").format(count=numbers.grouped(equal))
+        self._same = self.tr("{count} {count:input is|inputs are} the same").format(
+            count=numbers.count(equal)
+        )
         self._current = min(self._current, max(0, len(self._differences) - 1))
         if before != (self._heads, self._differences, self._costs, self._same):
             self.updateGeometry()

@@ -10,6 +10,7 @@ from memgui.gui.numbers import Numbers
 from memgui.gui.texts import value_text
 from memgui.spec import Scenario, get
 from memgui.spec.fields import BY_PATH
+from memgui.spec.messages import counted
 
 translate = QCoreApplication.translate
 
@@ -54,12 +55,14 @@ def _model(result: Result) -> str:
     parts = []
     if result.estimate is not None:
         parts.append(Numbers.of(View()).parameters(result.estimate.parameters.own))
-    parts.append(translate("Form", "{count} layers").format(count=f"{model.num_hidden_layers:,}"))
+    parts.append(
+        translate("Form", "{count} {count:layer|layers}").format(count=counted(model.num_hidden_layers))
+    )
     heads, shared = model.num_attention_heads, model.num_key_value_heads
     if model.layer_types and not any("attention" in mixer for mixer in model.layer_types):
         pass  # a recurrence has none
     elif shared == heads:
-        parts.append(translate("Form", "{heads} heads").format(heads=heads))
+        parts.append(translate("Form", "{heads} {heads:head|heads}").format(heads=counted(heads)))
     elif shared == 1:
         parts.append(translate("Form", "MQA {heads}/1").format(heads=heads))
     else:
@@ -73,7 +76,8 @@ def _workload(scenario: Scenario) -> str:
     else:
         batch = scenario.inference.batch_size
         length = scenario.inference.prompt_tokens + scenario.inference.generated_tokens
-    return translate("Form", "{batch} × {length} tokens").format(batch=f"{batch:,}", length=f"{length:,}")
+    template = translate("Form", "{batch} × {length} {length:token|tokens}")
+    return template.format(batch=counted(batch), length=counted(length))
 
 
 def _parallelism(scenario: Scenario) -> str:

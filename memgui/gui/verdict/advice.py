@@ -249,8 +249,8 @@ class Advice(QObject):
 
         estimate = rung.answer.estimate
         text = self.tr("largest") if rung.is_largest else ""
-        exact = numbers.grouped(rung.tokens)
-        head = self.tr("{count} tokens").format(count=exact)
+        exact = numbers.count(rung.tokens)
+        head = self.tr("{count} {count:token|tokens}").format(count=exact)
         lines = texts.change_lines(rung.changes, numbers)
         if generated:
             lines.append(self.tr("{count} of them generated").format(count=numbers.grouped(generated)))
@@ -263,5 +263,5 @@ class Advice(QObject):
             rung.answer.kind,
             texts.tip(head, lines),
             rung.is_present,
-            step(rung.changes, self.tr("Context of {count} tokens").format(count=exact)),
+            step(rung.changes, self.tr("Context of {count} {count:token|tokens}").format(count=exact)),
         )

@@ -10,6 +10,7 @@ from memgui.gui.numbers import Numbers
 from memgui.gui.texts import message_text, value_text
 from memgui.spec import QT_TRANSLATE_NOOP
 from memgui.spec.fields import BY_PATH
+from memgui.spec.messages import counted, within
 
 _HEADLINES = {
     "fits": QT_TRANSLATE_NOOP("verdict", "Fits: needs {need} of {limit}"),
@@ -57,7 +58,7 @@ def _unknown(result: Result) -> str:
     else:
         return QCoreApplication.translate("verdict", "Unknown: nothing has been computed yet")
     template = QCoreApplication.translate("verdict", "Unknown, because {reason}")
-    return template.format(reason=reason.rstrip(".。"))
+    return template.format(reason=within(reason))
 
 
 def detail(result: Result, numbers: Numbers, short: bool = False) -> str:
@@ -163,6 +164,5 @@ def assumptions_text(count: int) -> str:
     """``4 assumptions``."""
     if not count:
         return QCoreApplication.translate("verdict", "No assumptions")
-    if count == 1:
-        return QCoreApplication.translate("verdict", "1 assumption")
-    return QCoreApplication.translate("verdict", "{count} assumptions").format(count=count)
+    template = QCoreApplication.translate("verdict", "{count} {count:assumption|assumptions}")
+    return template.format(count=counted(count))

@@ -21,6 +21,7 @@ from memgui.gui.ways.painting import HEADER, paint_header
 from memgui.gui.why.qt_words import QtWords
 from memgui.planning.ask import surely_fits
 from memgui.planning.ways import Way, Ways
+from memgui.spec.messages import counted
 
 _TOP = 44
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
@@ -131,13 +132,17 @@ class WaysPage(QWidget):
         ways = self._ways
         if ways is None or ways.estimate is None or not ways.all:
             return ""
-        count = len(ways.singles)
+        count = counted(len(ways.singles))
         if surely_fits(ways.estimate):
-            return self.tr("It fits. {count} changes save memory, gentlest first").format(count=count)
+            return self.tr(
+                "It fits. {count} {count:change saves|changes save} memory, gentlest first"
+            ).format(count=count)
         if ways.pairs:
-            template = self.tr("{count} single changes and {pairs} pairs, what fits first")
-            return template.format(count=count, pairs=len(ways.pairs))
-        return self.tr("{count} single changes, what fits first").format(count=count)
+            template = self.tr(
+                "{count} single {count:change|changes} and {pairs} {pairs:pair|pairs}, what fits first"
+            )
+            return template.format(count=count, pairs=counted(len(ways.pairs)))
+        return self.tr("{count} single {count:change|changes}, what fits first").format(count=count)
 
     def nothing(self) -> str:
         """Why the list is empty; empty before the first answer."""

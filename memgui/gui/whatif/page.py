@@ -198,8 +198,8 @@ class WhatIfPage(QWidget):
         left_out = len(swept.points) - len(swept.known) if swept is not None else 0
         note = numbers.unit
         if left_out:
-            text = self.tr("{unit}; {count} values cannot be computed")
-            note = text.format(unit=numbers.unit, count=numbers.grouped(left_out))
+            text = self.tr("{unit}; {count} {count:value|values} cannot be computed")
+            note = text.format(unit=numbers.unit, count=numbers.count(left_out))
         name = field_text(BY_PATH[path].label)
         self._sweep_part.set_texts(self.tr("Peak memory · {field}").format(field=name), note)
         self._heat_part.set_texts(" × ".join(field_text(BY_PATH[one].label) for one in fields), numbers.unit)

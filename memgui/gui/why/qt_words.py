@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication
 from memgui.gui.numbers import Numbers
 from memgui.gui.texts import message_text
 from memgui.spec import Message
+from memgui.spec.messages import Count
 
 
 class QtWords:
@@ -31,9 +32,9 @@ class QtWords:
         """Every byte."""
         return self.numbers.exact(size)
 
-    def count(self, number: int) -> str:
+    def count(self, number: int) -> Count:
         """Every digit."""
-        return self.numbers.grouped(number)
+        return self.numbers.count(number)
 
     def share(self, part: int, whole: int) -> str:
         """One decimal."""

@@ -36,7 +36,8 @@ UNEQUAL = QT_TRANSLATE_NOOP(
 
 ACROSS = QT_TRANSLATE_NOOP(
     "messages",
-    "{layers} layers attend to a picture; they are counted as they are without one, when they do not run.",
+    "{layers} {layers:layer attends|layers attend} to a picture; {layers:it is|they are} counted as without "
+    "one, when {layers:it does|they do} not run.",
 )
 
 

@@ -145,7 +145,8 @@ def stated_layers(
             key,
             QT_TRANSLATE_NOOP(
                 "messages",
-                "{file}: {where} names {count} layers, the model has {layers}; one entry for each is needed.",
+                "{file}: {where} names {count} {count:layer|layers}, the model has {layers}; one entry for "
+                "each is needed.",
             ),
             count=len(found),
             layers=layers,

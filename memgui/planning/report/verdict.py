@@ -43,25 +43,30 @@ _RULES = {
 _EACH = QT_TRANSLATE_NOOP("report", "each of {devices}")
 _SOME = QT_TRANSLATE_NOOP("report", "each of {count} of {devices}")
 _RULE = QT_TRANSLATE_NOOP(
-    "report", "{model} by the rule of thumb “{method}”, micro batch {batch}, {length} tokens,"
+    "report", "{model} by the rule of thumb “{method}”, micro batch {batch}, {length} {length:token|tokens},"
 )
 _VARIANT = QT_TRANSLATE_NOOP(
-    "report", "{model} by the rule of thumb “{method}” ({variant}), micro batch {batch}, {length} tokens,"
+    "report",
+    "{model} by the rule of thumb “{method}” ({variant}), micro batch {batch}, {length} "
+    "{length:token|tokens},",
 )
 _FORMAT = QT_TRANSLATE_NOOP(
     "report",
-    "{model} by the rule of thumb “{method}” ({variant}), micro batch {batch}, {length} tokens, every number "
-    "in {format},",
+    "{model} by the rule of thumb “{method}” ({variant}), micro batch {batch}, {length} "
+    "{length:token|tokens}, every number in {format},",
 )
 _TRAINING = QT_TRANSLATE_NOOP(
-    "report", "{model}, {method}, micro batch {batch}, {length} tokens, {precision}, {optimizer},"
+    "report",
+    "{model}, {method}, micro batch {batch}, {length} {length:token|tokens}, {precision}, {optimizer},",
 )
 _BASE = QT_TRANSLATE_NOOP(
     "report",
-    "{model}, {method} beside a base in {base}, micro batch {batch}, {length} tokens, {precision}, "
-    "{optimizer},",
+    "{model}, {method} beside a base in {base}, micro batch {batch}, {length} {length:token|tokens}, "
+    "{precision}, {optimizer},",
 )
-_ENCODER = QT_TRANSLATE_NOOP("report", "{model}, {engine}, {batch} × {prompt} tokens, weights {weights},")
+_ENCODER = QT_TRANSLATE_NOOP(
+    "report", "{model}, {engine}, {batch} × {prompt} {prompt:token|tokens}, weights {weights},"
+)
 _INFERENCE = QT_TRANSLATE_NOOP(
     "report",
     "{model}, {engine}, {batch} × ({prompt} + {generated}) tokens, weights {weights}, cache {cache},",

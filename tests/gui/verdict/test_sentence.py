@@ -5,7 +5,7 @@ from PySide6.QtCore import QLocale
 from memgui.document.result import Result
 from memgui.gui.numbers import Numbers
 from memgui.gui.verdict import sentence
-from memgui.spec import Device, Parallelism
+from memgui.spec import Device, Issue, Message, Parallelism
 from tests.gui import fakes
 
 NUMBERS = Numbers("GiB", QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))
@@ -45,6 +45,12 @@ NUMBERS = Numbers("GiB", QLocale(QLocale.Language.English, QLocale.Country.Unite
 def test_verdict_in_words(result: Result, headline: str, detail: str) -> None:
     assert sentence.headline(result, NUMBERS) == headline
     assert sentence.detail(result, NUMBERS) == detail
+
+
+def test_a_reason_is_no_sentence_in_the_sentence() -> None:
+    issue = Issue("error", "unknown", (), Message("The model has no layers."))
+    result = msgspec.structs.replace(fakes.unknown(), issues=(issue,))
+    assert sentence.headline(result, NUMBERS) == "Unknown, because the model has no layers"
 
 
 def test_sentence_gap_is_the_difference_of_its_figures() -> None:
