@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
@@ -18,11 +19,12 @@ HEAD_SIZE = 64
 
 
 def read_as_nearest(config: Config) -> Fields:
-    """The fields of the first structure, nearest first, for which the file states enough.
+    """The fields of the structure that reads most of what the file states; of equal ones the nearest.
 
     That it is another family's structure is booked as an assumption.  A value of the wrong type is refused
-    as ever; any other fault only says that this is not the structure, unless it is the last.
+    as ever; any other fault only says that this is not the structure, unless no other is.
     """
+    found: tuple[str, Report, Fields] | None = None
     for name in _candidates(config.undescribed(Report())):
         report = Report()
         try:
@@ -30,32 +32,56 @@ def read_as_nearest(config: Config) -> Fields:
         except WrongType:
             raise
         except FileFault:
-            if name == "llama":
+            if found is None and name == LAST:
                 raise
             continue
-        config.report.take(report)
-        _book(config, name)
-        return fields
-    raise AssertionError("llama is always a candidate")
+        if found is None or len(report.understood) > len(found[1].understood):
+            found = name, report, fields
+    if found is None:
+        raise AssertionError(f"{LAST} is always a candidate")
+    name, report, fields = found
+    config.report.take(report)
+    _book(config, name)
+    return fields
+
+
+LAST = "llama"
+"""What is tried last."""
 
 
 def _candidates(config: Config) -> Iterator[str]:
-    """Names like the unknown one, then what the keys speak for, Llama last."""
+    """Names like the unknown one, what the keys speak for, names with a part in common, Llama last."""
     likes = get_close_matches(config.model_type, FAMILIES, 3, 0.7) if config.model_type else []
-    by_keys = [
-        name
-        for name, keys in (
-            ("kimi_linear", ("kv_lora_rank", "linear_attn_config")),
-            ("deepseek_v3", ("kv_lora_rank", "moe_intermediate_size")),
-            ("deepseek", ("n_shared_experts", "moe_intermediate_size")),
-            ("qwen3_moe", ("moe_intermediate_size",)),
-            ("mixtral", ("num_experts",)),
-            ("bert", ("type_vocab_size",)),
-            ("gpt2", ("n_embd", "n_head")),
-        )
-        if all(config.states(key) for key in keys)
-    ]
-    yield from dict.fromkeys((*likes, *by_keys, "llama"))
+    by_keys = [name for name, keys in SIGNS if all(config.states(key) for key in keys)]
+    parts = [part for part in re.split(r"[^a-z]+", config.model_type) if len(part) >= LETTERS]
+    kin = [name for name in FAMILIES if name.startswith(tuple(parts))] if parts else []
+    yield from (name for name in dict.fromkeys((*likes, *by_keys, *kin)) if name != LAST)
+    yield LAST
+
+
+LETTERS = 4
+"""Shorter parts of names say nothing: ``text``, ``lm``."""
+SIGNS = (
+    ("deepseek_v4", ("hc_mult", "compress_ratios")),
+    ("kimi_linear", ("kv_lora_rank", "linear_attn_config")),
+    ("glm_moe_dsa", ("kv_lora_rank", "index_topk")),
+    ("deepseek_v3", ("kv_lora_rank", "moe_intermediate_size")),
+    ("deepseek", ("n_shared_experts", "moe_intermediate_size")),
+    ("qwen3_next", ("linear_num_value_heads",)),
+    ("bamba", ("mamba_n_heads",)),
+    ("gpt_oss", ("num_local_experts", "layer_types")),
+    ("qwen3_moe", ("moe_intermediate_size",)),
+    ("qwen2_moe", ("shared_expert_intermediate_size",)),
+    ("mixtral", ("num_experts",)),
+    ("mixtral", ("num_local_experts",)),
+    ("gemma3_text", ("sliding_window", "query_pre_attn_scalar")),
+    ("qwen2", ("use_sliding_window",)),
+    ("t5", ("d_kv", "d_ff")),
+    ("bart", ("encoder_layers", "decoder_layers")),
+    ("bert", ("type_vocab_size",)),
+    ("gpt2", ("n_embd", "n_head")),
+)
+"""Which structure keys speak for."""
 
 
 def _complete(config: Config) -> Config:

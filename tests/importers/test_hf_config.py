@@ -171,6 +171,46 @@ def test_unknown_model_type_opens_as_the_nearest_and_says_so() -> None:
     assert any("names no model_type" in message.text for message in import_config(nameless).assumed)
 
 
+LATENT = {
+    "kv_lora_rank": 512,
+    "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+}
+ROUTED = {
+    "n_routed_experts": 64,
+    "num_experts_per_tok": 4,
+    "moe_intermediate_size": 1408,
+    "first_k_dense_replace": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("model_type", "keys", "nearest"),
+    [
+        ("never_seen", {}, "llama"),
+        ("llava_qwen", {"use_sliding_window": False}, "qwen2"),
+        ("never_seen", {**LATENT, **ROUTED}, "deepseek_v3"),
+        (
+            "glm9_text",
+            {**LATENT, **ROUTED},
+            "deepseek_v3",
+        ),  # its name is like GLM-4's, whose attention has no latents
+        (
+            "never_seen",
+            {**LATENT, **ROUTED, "index_topk": 2048, "index_n_heads": 64, "index_head_dim": 128},
+            "glm_moe_dsa",
+        ),
+    ],
+)
+def test_the_nearest_is_what_reads_most_of_the_file(
+    model_type: str, keys: dict[str, Any], nearest: str
+) -> None:
+    found = import_config({**LLAMA, **keys, "model_type": model_type})
+    assert any(f"written as {nearest}'s" in message.text for message in found.assumed)
+
+
 @pytest.mark.parametrize(
     "depth",
     [
