@@ -43,7 +43,7 @@ from memgui.gui.theme import STYLE, Theme
 from memgui.presets.paths import AppPaths
 from memgui.presets.session import Pinned, Recovery, Session, SessionKeeper
 from memgui.presets.settings import SettingsStore
-from memgui.spec import QT_TRANSLATE_NOOP, Message
+from memgui.spec import QT_TRANSLATE_NOOP, Message, get
 
 if TYPE_CHECKING:
     from memgui.document.ahead import Ahead
@@ -252,6 +252,7 @@ class Program(QObject):
             pinned=self._pinned(),
             measured=state.measured,
             report=state.report,
+            asked=state.asked,
         )
 
     def _pinned(self) -> tuple[Pinned, ...]:
@@ -276,7 +277,10 @@ def _first_state(recovery: Recovery) -> State:
 
 def _state(session: Session) -> State:
     origin = session.origin or session.scenario.model
-    return State(session.scenario, origin, session.name, session.preset, session.measured, session.report)
+    fitted = {path: (asked, get(session.scenario, path)) for path, asked in session.asked.items()}
+    return State(
+        session.scenario, origin, session.name, session.preset, session.measured, session.report, fitted
+    )
 
 
 def load_translators(app: QApplication, language: str) -> list[QTranslator]:

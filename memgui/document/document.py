@@ -66,10 +66,17 @@ class State(msgspec.Struct, frozen=True):
     def as_asked(self) -> Scenario:
         """The scenario without what follows the open model, where nobody changed that since."""
         scenario = self.scenario
-        for path, (asked, fitting) in self.fitted.items():
-            if get(scenario, path) == fitting:
-                scenario = replace(scenario, path, asked)
+        for path, asked in self.asked.items():
+            scenario = replace(scenario, path, asked)
         return scenario
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What was asked of the fields that follow the open model and that nobody changed since, by path."""
+        scenario = self.scenario
+        return {
+            path: asked for path, (asked, fitting) in self.fitted.items() if get(scenario, path) == fitting
+        }
 
 
 class _Kept(NamedTuple):

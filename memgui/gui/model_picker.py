@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
@@ -95,13 +94,12 @@ class ModelPicker:
 
 
 def _file(text: str) -> Path | None:
-    """The file or folder that a whole path leads to, pasted with or without quotes."""
+    """The file or folder that a whole path means, pasted with or without quotes.
+
+    Whether it is there shows when it is opened, aside: a folder in a network may not answer.
+    """
     path = Path(os.path.expanduser(text.strip().strip("\"'")))
-    if "\0" in text or not path.is_absolute():
-        return None
-    with suppress(OSError):
-        return path if path.exists() else None
-    return None
+    return path if path.is_absolute() and "\0" not in text else None
 
 
 def _short(path: str) -> str:

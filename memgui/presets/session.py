@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -23,11 +24,13 @@ from memgui.files.strict_json import parse_object
 from memgui.presets.codec import MAX_VALUES, dump, plain
 from memgui.presets.fields import REPORT, Reader
 from memgui.presets.migrate import SCHEMA, STEPS, migrate
-from memgui.spec import NO_REPORT, QT_TRANSLATE_NOOP, ImportReport, Issue, Message, ModelSpec, Scenario
+from memgui.spec import NO_REPORT, QT_TRANSLATE_NOOP, ImportReport, Issue, Message, ModelSpec, Scenario, get
+from memgui.spec.fields import BY_PATH
 
 FORMAT: Final = "memgui.session"
 MAX_BYTES: Final = 4 * 2**20
 MAX_PINNED: Final = 50
+MAX_ASKED: Final = 50
 MAX_STARTS: Final = 2
 """A session whose restoring ended in a crash this often is kept, but not restored by itself again."""
 MAX_KEPT: Final = 50
@@ -47,7 +50,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     ``origin`` is the model as it was loaded, ``name`` that of the preset or file the scenario came from,
     ``preset`` the key of that preset (``""``: of none) and ``digest`` its content's, as it was last seen;
-    ``report`` is of the file that the model was read from.
+    ``report`` is of the file that the model was read from.  ``asked``: of fields that follow the open model
+    what was asked, by path.
     """
 
     scenario: Scenario
@@ -58,6 +62,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     pinned: tuple[Pinned, ...] = ()
     measured: Mapping[str, Any] = {}
     report: ImportReport = NO_REPORT
+    asked: Mapping[str, Any] = {}
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -219,6 +224,7 @@ class SessionKeeper:
             "pinned": plain(session.pinned),
             "measured": dict(session.measured),
             REPORT: plain(session.report),
+            "asked": {path: plain(value) for path, value in session.asked.items()},
         }
         write_atomic(self._path, dump(self._path.name, envelope, MAX_BYTES, indent=None))
 
@@ -259,11 +265,36 @@ def _read(path: Path) -> _Slot:
             pinned=tuple(pinned),
             measured=measured if isinstance(measured, dict) else {},
             report=reader.report(envelope),
+            asked=_asked(path.name, stated, envelope.get("asked")),
         ),
         closed=envelope.get("closed") is True,
         starts=starts if type(starts) is int else 0,
         issues=reader.issues,
     )
+
+
+def _asked(file: str, stated: object, values: object) -> dict[str, Any]:
+    """What was asked of fields that the model cannot have so, as far as they can hold it."""
+    if not isinstance(stated, dict) or not isinstance(values, dict):
+        return {}
+    paths = [path for path in islice(values, MAX_ASKED) if path in BY_PATH]
+    if not paths:
+        return {}
+    other: dict[str, Any] = stated
+    for path in paths:
+        other = _with(other, path.split("."), values[path])
+    reader = Reader(file, ranges=False)
+    scenario = reader.scenario(other)[0]
+    wrong = {path for issue in reader.issues for path in issue.paths}
+    return {path: get(scenario, path) for path in paths if path not in wrong}
+
+
+def _with(plain_values: dict[str, Any], keys: list[str], value: object) -> dict[str, Any]:
+    """A copy of nested objects with ``value`` under ``keys``."""
+    first, *rest = keys
+    inner = plain_values.get(first)
+    new = _with(inner if isinstance(inner, dict) else {}, rest, value) if rest else value
+    return {**plain_values, first: new}
 
 
 def _set_aside(path: Path, fault: FileFault) -> Issue:

@@ -69,6 +69,25 @@ def test_what_was_asked_for_is_kept_before_it_is_edited(
         qtbot.waitUntil(lambda: any(paths.sessions.glob("*.json")), timeout=10_000)
 
 
+def test_what_was_asked_before_a_model_cut_it_is_asked_of_the_next_after_a_restart(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths
+) -> None:
+    with started(qapp, qtbot, paths) as program:
+        asked = program.document.scenario.training.sequence_length
+        program.context.library.open_named("gpt2")
+        assert program.document.scenario.training.sequence_length == 1024 < asked
+    with started(qapp, qtbot, paths) as program:
+        assert program.document.scenario.training.sequence_length == 1024
+        program.context.library.open_named("Llama-3.1-8B")
+        assert program.document.scenario.training.sequence_length == asked
+    with started(qapp, qtbot, paths) as program:
+        program.context.library.open_named("gpt2")
+        program.document.edit(LENGTH, 512)
+    with started(qapp, qtbot, paths) as program:
+        program.context.library.open_named("Llama-3.1-8B")
+        assert program.document.scenario.training.sequence_length == 512  # as it was chosen last
+
+
 def test_what_differs_from_its_preset_does_so_after_a_restart(
     qapp: QApplication, qtbot: QtBot, paths: AppPaths
 ) -> None:

@@ -1,5 +1,8 @@
 import json
+import os
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
@@ -470,5 +473,30 @@ def test_a_path_pasted_into_the_model_search_opens_the_file(
     line.setText(f' "{file}" ')
     QTest.keyClick(line, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: house.document.scenario.model.name == "Small-1B")
-    assert inside.picker.items(str(file.with_name("gone.json"))) == []
+
+
+def test_a_path_is_looked_for_when_it_is_opened_and_not_while_it_is_typed(
+    inside: Interior, house: House, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a network folder that does not answer the window would stand still."""
+    gone = tmp_path / "mount" / "config.json"
+    looked: list[str] = []
+    stat, here = os.stat, threading.get_ident()
+
+    def watched(path: Any, *args: Any, **more: Any) -> os.stat_result:
+        if str(path).startswith(str(gone.parent)) and threading.get_ident() == here:
+            looked.append(str(path))
+        return stat(path, *args, **more)
+
+    monkeypatch.setattr(os, "stat", watched)
+    inside.open_model_picker()
+    inside.picker.popup.line.setText(str(gone))
+    assert [item.group for item in inside.picker.items(str(gone))] == ["Open a file"]
+    QTest.keyClick(inside.picker.popup.line, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: bool(house.told))
+    assert house.told[-1].message.text == "config.json is not there (any more)."
+    assert looked == []
+
+
+def test_what_is_no_path_opens_no_file(inside: Interior) -> None:
     assert "Open a file" not in {item.group for item in inside.picker.items("/\0")}

@@ -22,6 +22,7 @@ SESSION = Session(
     preset="user/x",
     digest="d",
     pinned=(Pinned("before", SCENARIO),),
+    asked={"training.sequence_length": 4096, "inference.quantised_parts": ("mlp",)},
 )
 OTHER = msgspec.structs.replace(SESSION, name="Other")
 
@@ -54,6 +55,32 @@ def test_first_start_finds_nothing(folder: Path) -> None:
     assert keeper.start() == Recovery()
     keeper.close()
     assert names(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("stated", "read"),
+    [
+        (
+            {"training.sequence_length": "x", "inference.prompt_tokens": 7, "no.field": 1},
+            {"inference.prompt_tokens": 7},
+        ),
+        ([], {}),
+        ({"training": 1, "training.lora": {}}, {}),
+    ],
+)
+def test_what_was_asked_is_read_as_far_as_fields_can_hold_it(
+    folder: Path, stated: object, read: object
+) -> None:
+    keeper = SessionKeeper(folder)
+    keeper.start()
+    keeper.close(SESSION)
+    (file,) = folder.glob("*.json")
+    content = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps({**content, "asked": stated}), "utf-8")
+    found = look(folder)
+    assert found.issues == ()
+    assert found.session is not None
+    assert found.session == msgspec.structs.replace(SESSION, asked=read)
 
 
 def test_session_comes_back_after_a_proper_end(folder: Path) -> None:
