@@ -50,6 +50,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     qk_norm: str = "none"
     qk_norm_bias: bool = False
     inner_norms: bool = False
+    gated_norm_rank: int = 0
     hidden_act: str = "silu"
     gated_mlp: bool = True
     position_embedding: str = "rope"
@@ -135,6 +136,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     shared_expert_gate: bool = False
     shared_experts_first: bool = False
     experts_summed_in_fp32: bool = False
+    experts_norm: bool = False
     router_bias: bool = False
     router_correction_bias: bool = False
     router_balance: str = "none"
@@ -143,6 +145,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     norm_topk_prob: bool = False
     routed_scaling: bool = False
     router_casts_back: bool = False
+    router_upcast: bool = False
     expert_layout: str = "grouped"
     expert_bias: bool = False
 
@@ -157,6 +160,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     index_topk: int = 0
     index_block_size: int = 0
     index_topk_blocks: int = 0
+    query_gate: bool = False
     o_groups: int = 0
     o_lora_rank: int = 0
     compress_rate_csa: int = 0

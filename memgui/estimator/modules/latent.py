@@ -13,6 +13,8 @@ from memgui.estimator.modules.reach import FULL, Reach
 from memgui.estimator.modules.rotary import rotate
 from memgui.estimator.tape import BY_HEAD, NEW, Dims, Tape, Tensor
 
+FP32 = 4
+
 
 def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     """Attention whose cache holds the latent and one rotated key for all heads.
@@ -22,10 +24,13 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
     """
     m, o = c.model, c.options
     t.part = "attention"
-    narrow, q = _queries(t, c, x)
+    gate = before = None
+    if m.query_gate:
+        narrow, before, q, gate = _queries_and_gate(t, c, x)
+    else:
+        narrow, q = _queries(t, c, x)
     unrotated, turned = op.split(t, q, ("q", "q"), ((*c.rows, "a", "dp"), (*c.rows, "a", "p")))
-    both: Dims = ("lp",)
-    packed = projection(t, c, x, "attention.kv_a", "latent and key", both, ("h",), bias=m.attention_bias)
+    packed = projection(t, c, x, "attention.kv_a", "latent and key", ("lp",), ("h",), bias=m.attention_bias)
     latent, key = op.split(t, packed, ("latent", "rotated key"), ((*c.rows, "lk"), (*c.rows, 1, "p")))
     latent = norm(t, c, latent, "kv_a_layernorm", part="qk_norm")
     turned, key = rotate(t, c, reach, turned, key)
@@ -35,9 +40,14 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
     keys, values = _expanded(t, c, latent, key)
     masks = chosen_mask(t, c, x, narrow, reach) if reach.indexed else ()
     y = attend(t, c, queries, keys, values, reach, masks[0] if masks else None)
+    if gate is not None:
+        opened = op.pointwise(t, "sigmoid", op.cast(t, gate, FP32), "gate", saves="output")
+        y = op.cast(t, op.mul(t, y, opened, "gated", y.dims), y.width)
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "dv"), bias=m.attention_output_bias, cut="row"
     )
+    if before is not None and gate is not None:
+        t.use(narrow, before, gate)
     t.use(q, packed, latent, key, turned, queries, keys, values, x, *((narrow, *masks) if masks else ()))
     return op.dropout(t, y, o.hidden_dropout)
 
@@ -50,6 +60,36 @@ def _queries(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor]:
     narrow = projection(t, c, x, "attention.q_a", "query latent", ("lq",), ("h",), bias=m.attention_bias)
     narrow = norm(t, c, narrow, "q_a_layernorm", part="qk_norm")
     return narrow, projection(t, c, narrow, "attention.q_b", "q", ("a", "d"), ("lq",))
+
+
+def _queries_and_gate(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """A.X K2: the query latent normed and not, and what both make together: queries and gate."""
+    before = projection(
+        t, c, x, "attention.q_a", "query latent", ("lq",), ("h",), bias=c.model.attention_bias
+    )
+    narrow = norm(t, c, before, "q_a_layernorm", part="qk_norm")
+    joined = op.cat(t, (narrow, before), "query latents", (*c.rows, 2, "lq"))
+    both = projection(t, c, joined, "attention.q_gate", "queries and gate", ("a", "dg"), (2, "lq"))
+    q, gate = op.split(t, both, ("q", "gate"), ((*c.rows, "a", "d"), (*c.rows, "a", "dv")))
+    return narrow, before, q, op.clone(t, gate)
+
+
+def through_gate(t: Tape, c: Context, x: Tensor, name: str) -> Tensor:
+    """``x * sigmoid(gate(x))`` in fp32, cast back: A.X K2's gate in low rank behind a norm."""
+    before, t.part = t.part, "norm"
+    inner = op.pointwise(
+        t,
+        "silu",
+        projection(t, c, x, "norm.gate_in", f"{name}.gate", ("gr",), ("h",), cut=""),
+        "",
+        saves="input",
+    )
+    outer = projection(t, c, inner, "norm.gate_out", f"{name}.gate", ("h",), ("gr",), cut="")
+    opened = op.pointwise(t, "sigmoid", op.cast(t, outer, FP32), "gate", saves="output")
+    y = op.cast(t, op.mul(t, x, opened, "gated", x.dims), x.width)
+    t.use(x)
+    t.part = before
+    return y
 
 
 def _expanded(t: Tape, c: Context, latent: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:

@@ -36,7 +36,7 @@ def attending(mixer: str) -> Module:
         if c.model.kv_lora_rank is not None:
             from memgui.estimator.modules.latent import latent_attention
 
-            return latent_attention(t, c, x, reach)
+            return latent_attention(t, c, _gated(t, c, x, "input_layernorm"), reach)
         return attention(t, c, x, reach)
 
     return write
@@ -52,8 +52,18 @@ def dense(t: Tape, c: Context, x: Tensor) -> Tensor:
 
 def experts(t: Tape, c: Context, x: Tensor) -> Tensor:
     """The experts that each token is sent to."""
+    x = _gated(t, c, x, "post_attention_layernorm")
     with t.within("moe"):
         return sparse(t, c, x)
+
+
+def _gated(t: Tape, c: Context, x: Tensor, name: str) -> Tensor:
+    """A norm's output through its gate, where the model's norms have one (A.X K2)."""
+    if not c.model.gated_norm_rank:
+        return x
+    from memgui.estimator.modules.latent import through_gate
+
+    return through_gate(t, c, x, name)
 
 
 # What few models have is loaded when the first of them is written: a start need not wait for it.

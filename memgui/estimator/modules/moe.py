@@ -7,6 +7,7 @@ from collections.abc import Callable
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mlp import ACTIVATIONS, clamped_swiglu, mlp
+from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.parameter_adapters import with_adapter
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.routers import Routed, logits, route
@@ -45,6 +46,8 @@ def sparse(t: Tape, c: Context, x: Tensor) -> Tensor:
             y = op.cast(t, both, x.width)
         elif m.n_shared_experts:
             y = op.add(t, y, shared(t, c, x))
+    if m.experts_norm:
+        y = norm(t, c, y, "post_mlp_layernorm")
     t.use(x)
     return op.dropout(t, y, o.hidden_dropout)
 

@@ -47,11 +47,16 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
     if m.router_scoring == "softmax_clamped" or m.router_balance != "none":
         t.parameter("router.balance", ("E",), o.width if m.router_balance == "own" else FP32, trainable=False)
     elif m.router_correction_bias:
-        own = FP32 if m.router_scoring in ("sigmoid_own", "sqrtsoftplus") else width
+        own = FP32 if m.router_scoring in ("sigmoid_own", "sigmoid_last", "sqrtsoftplus") else width
         t.buffer("e_score_correction_bias", ("E",), own)
     if m.router_in_fp32:
         x = op.cast(t, x, FP32)
     used = router_with_adapter(t, c, w)
+    if m.router_upcast:
+        if m.router_scoring == "sigmoid_last" and not t.training:  # the product casts by itself
+            out = t.tensor("router logits", (*c.rows, "E"), FP32)
+            return t.record("mm", (x, used), out, (), ())
+        x, used = op.cast(t, x, FP32), op.copy_of_weight(t, used, FP32)
     return op.linear(t, x, used, shift, "router logits", (*c.rows, "E"))
 
 
@@ -65,9 +70,9 @@ def top_k(t: Tape, c: Context, x: Tensor) -> Chosen:
 
 
 def _gathered(t: Tape, c: Context, x: Tensor, indices: Tensor) -> Tensor:
-    """``x.gather(-1, indices)``: saves the indices."""
+    """``x.gather(-1, indices)``: saves both."""
     out = t.tensor("router weights", indices.dims, x.width, x.grad)
-    return t.record("gather", (x, indices), out, (indices,), ((x, NEW),))
+    return t.record("gather", (x, indices), out, (x, indices), ((x, NEW),))
 
 
 def normalised(t: Tape, x: Tensor) -> Tensor:
@@ -191,6 +196,21 @@ def sigmoid_summed(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     return op.cast(t, out, width) if m.router_casts_back else out, indices
 
 
+def sigmoid_last(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
+    """Sigmoids of the highest logits, chosen with a balance (Kolibri)."""
+    indices = t.tensor("experts of each token", (*c.rows, "T"), INT64)
+    balanced = (scores.coefficient // scores.width * FP32, scores.monomial)
+    t.run("topk", (scores,), (indices,), (), (), balanced)
+    weights = op.pointwise(t, "sigmoid", _gathered(t, c, scores, indices), "router weights", saves="output")
+    if not c.model.norm_topk_prob:
+        return weights, indices
+    total = t.tensor("sum", (*weights.dims[:-1], 1), FP32 if t.autocast else weights.width, weights.grad)
+    t.record("sum", (weights,), total, (), ((weights, NEW),))
+    out = t.tensor("router weights", weights.dims, total.width, weights.grad)
+    t.record("div", (weights, total), out, (weights, total), ((weights, NEW), (total, NEW)))
+    return out, indices
+
+
 def softmax_upcast(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Probabilities in fp32 of the highest scores, cast back (Command A+)."""
     values, indices = top_k(t, c, scores)
@@ -249,6 +269,7 @@ ROUTERS: dict[str, Router] = {
     "sigmoid": sigmoid,
     "sigmoid_own": sigmoid_own,
     "sigmoid_summed": sigmoid_summed,
+    "sigmoid_last": sigmoid_last,
     "sqrtsoftplus": sqrtsoftplus,
     "topk_softmax_upcast": softmax_upcast,
     "sparsemixer": sparse_mixer,

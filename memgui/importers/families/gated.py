@@ -124,3 +124,21 @@ def cohere2_moe(c: Config) -> Fields:
         "intermediate_size": c.count_or_none("prefix_dense_intermediate_size") or width,
         "router_scoring": "topk_softmax_upcast",
     }
+
+
+@family("kolibri1")
+def kolibri(c: Config) -> Fields:
+    """Qwen 3's heads, no rotation beyond windows, norms around each half, a shared expert in every layer."""
+    fields = llama(c.with_default("intermediate_size", 0))
+    return {
+        **fields,
+        **unrotated_beyond_windows(window_by_layers(c, fields["num_hidden_layers"], 5)),
+        **experts(c),
+        **shared_experts(1, c.count("shared_expert_intermediate_size")),
+        "qk_norm": "head",
+        "norm_placement": "sandwich",
+        "router_scoring": "sigmoid_last",
+        "router_upcast": True,
+        "router_correction_bias": True,
+        "norm_topk_prob": c.flag("norm_topk_prob", default=False),
+    }

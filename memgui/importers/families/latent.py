@@ -18,6 +18,7 @@ def latent_attention(c: Config) -> Fields:
     """The sizes of the latent and of the heads made from it."""
     rotated = c.count("qk_rope_head_dim")
     unrotated = c.count("qk_nope_head_dim")
+    c.count_or_none("qk_head_dim")  # the sum of the two
     return {
         "q_lora_rank": c.count_or_none("q_lora_rank"),
         "kv_lora_rank": c.count("kv_lora_rank"),
@@ -49,7 +50,7 @@ def deepseek_v2(c: Config) -> Fields:
     }
 
 
-ONE = ("glm4_moe_lite", "kimi_linear")
+ONE = ("glm4_moe_lite", "kimi_linear", "axk1", "axk2")
 """Types whose first layer is dense where nothing is said."""
 
 
@@ -78,6 +79,19 @@ def deepseek_v32(c: Config) -> Fields:
         "index_head_dim": c.count("index_head_dim"),
         "index_topk": c.count("index_topk"),
     }
+
+
+@family("axk1")
+def axk1(c: Config) -> Fields:
+    """DeepSeek-V3 with a norm behind its experts."""
+    return {**deepseek_v3(c), "experts_norm": True}
+
+
+@family("axk2")
+def axk2(c: Config) -> Fields:
+    """DeepSeek-V3.2 whose norms have gates before attention and experts, and its attention one behind it."""
+    c.texts("layer_types")  # which are all alike
+    return {**deepseek_v32(c), "query_gate": True, "gated_norm_rank": c.count("gated_norm_rank")}
 
 
 @family("mistral4")

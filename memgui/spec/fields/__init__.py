@@ -8,6 +8,7 @@ from __future__ import annotations
 from memgui.spec.fields import (
     architecture,
     engines,
+    gates,
     inference,
     layers,
     model,
@@ -39,6 +40,7 @@ FIELDS: tuple[Field, ...] = (
     *layers.FIELDS,
     *architecture.FIELDS,
     *streams.FIELDS,
+    *gates.FIELDS,
     *stored.FIELDS,
     *written.FIELDS,
     *training.FIELDS,

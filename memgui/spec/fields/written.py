@@ -300,6 +300,7 @@ ROUTING: tuple[Field, ...] = (
         Choice("sqrtsoftplus", QT_TRANSLATE_NOOP("fields", "root of softplus, divided by the sum")),
         Choice("sigmoid_summed", QT_TRANSLATE_NOOP("fields", "sigmoid, divided by the sum")),
         Choice("sigmoid_own", QT_TRANSLATE_NOOP("fields", "sigmoid, model's format")),
+        Choice("sigmoid_last", QT_TRANSLATE_NOOP("fields", "sigmoid of the highest")),
         Choice("sparsemixer", "SparseMixer"),
         applies=_experts,
     ),

@@ -1,0 +1,38 @@
+"""Fields of gates and norms beside attention and experts, which few models have."""
+
+from __future__ import annotations
+
+from memgui.spec.fields.field import Field
+from memgui.spec.fields.parts import experts, latent
+from memgui.spec.fields.rows import flag, size
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+
+FIELDS: tuple[Field, ...] = (
+    size(
+        "gated_norm_rank",
+        QT_TRANSLATE_NOOP("fields", "Norm gate rank"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Inner width of the gate on the input of attention and experts; 0 where there is none."
+        ),
+    ),
+    flag(
+        "query_gate",
+        QT_TRANSLATE_NOOP("fields", "Gate beside queries"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Queries and a gate on attention's output are one projection of the query latent."
+        ),
+        applies=latent,
+    ),
+    flag(
+        "experts_norm",
+        QT_TRANSLATE_NOOP("fields", "Norm behind experts"),
+        QT_TRANSLATE_NOOP("fields", "What the experts give together goes through a norm."),
+        applies=experts,
+    ),
+    flag(
+        "router_upcast",
+        QT_TRANSLATE_NOOP("fields", "Router cast to fp32"),
+        QT_TRANSLATE_NOOP("fields", "The router's weight and its input are cast to fp32 for their product."),
+        applies=experts,
+    ),
+)
