@@ -9,6 +9,7 @@ import msgspec
 
 from memgui.files.bounded import FileFault, StrPath, printable
 from memgui.files.strict_json import JsonObject, load_object, shown
+from memgui.importers.class_defaults import class_defaults
 from memgui.importers.config_reader import SYNONYMS, Config, Report
 from memgui.importers.families import FAMILIES, Fields
 from memgui.importers.families.parts import CLASSIFYING, labels
@@ -107,7 +108,7 @@ def _imported(file: JsonObject, name: str) -> Imported:
     fields = describe(config) if describe is not None else read_as_nearest(config)
     if body is file:
         _require_stated(config)
-    fields = _under_its_head(config, fields)
+    fields = _under_its_head(config, fields if body is file else _tied(file, config, fields))
     _tell_further_layers(config)
     beside = (*fields.get("other_weights", ()), *read_towers(file, fields, report))
     fields = {**fields, "other_weights": beside} if beside else fields
@@ -160,6 +161,16 @@ def _tell_further_layers(config: Config) -> None:
                 key=config.stated.at(key),
                 count=number,
             )
+
+
+def _tied(file: JsonObject, text: Config, fields: Fields) -> Fields:
+    """A model of several senses ties its head as its own object says, where that or its class says so."""
+    tied = file.boolean_or_none("tie_word_embeddings", null=True)
+    if tied is None and not text.states("tie_word_embeddings"):
+        outer = class_defaults(file.string_or_none("model_type", null=True) or "")
+        if outer is not None and outer.defaults.get("tie_word_embeddings") is False:
+            tied = False
+    return fields if tied is None else {**fields, "tie_word_embeddings": tied}
 
 
 OTHER_HEADS: Final = (

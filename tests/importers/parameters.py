@@ -184,7 +184,7 @@ def _attention(m: ModelSpec, parts: Parts, heads: int, shared: int, borrowed: bo
     parts["attention"] += h * (q * (2 if m.attention_output_gate else 1) + keys) + heads * size * h
     parts["attention"] += (q + v + k * m.key_bias) * m.attention_bias + h * m.attention_output_bias
     parts["attention"] += heads * m.attention_sinks
-    parts["attention"] += h * {"none": 0, "elementwise": q, "per_head": heads}[m.attention_gate]
+    parts["attention"] += h * {"none": 0, "elementwise": q}.get(m.attention_gate, heads)
     parts["norm"] += q * m.inner_norms
     each, whole = 2 * m.head_dim, q + k
     weights = {"head": each, "head_rotated": each, "full": whole, "per_head": whole}.get(m.qk_norm, 0)

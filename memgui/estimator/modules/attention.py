@@ -98,6 +98,9 @@ def attention(
         gated = op.mul(t, y, opened, "gated", y.dims)
         t.use(y, opened)
         y = gated
+    elif m.attention_gate == "per_head_sigmoid":
+        opened = projection(t, c, x, "attention.gate", "gate", ("a",), ("h",))
+        y = op.mul(t, y, op.pointwise(t, "sigmoid", opened, "gate", saves="output"), "gated", y.dims)
     if m.inner_norms:
         y = norm(t, c, y, "attn_sub_norm", axes=2)
     seen = y

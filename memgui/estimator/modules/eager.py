@@ -91,6 +91,8 @@ def _scores(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
     dims = ("b", "a", c.queries, c.keys)
     if m.score_scaling == "upcast":
         return _upcast(t, c, q, k)
+    if m.score_scaling == "exact":
+        return _exact(t, c, q, k)
     width = c.options.autocast or (FP32 if m.scores_in_fp32 else q.width)
     k = op.cast(t, k, width)
     q = op.cast(t, q, width)
@@ -105,6 +107,15 @@ def _scores(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
     elif m.score_scaling == "after":
         scores = op.scale(t, scores)
     return scores if m.attn_logit_softcapping is None else op.soft_cap(t, scores)
+
+
+def _exact(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
+    """Flint: the product of fp32 copies, autocast or not, scaled in a step of its own."""
+    autocast, t.autocast = t.autocast, 0
+    q, k = (batched(t, c, op.cast(t, one, FP32)) for one in (q, k))
+    scores = op.scale(t, op.matmul(t, q, k, "scores", ("b", "a", c.queries, c.keys)))
+    t.autocast = autocast
+    return scores
 
 
 def _upcast(t: Tape, c: Context, q: Tensor, k: Tensor) -> Tensor:
@@ -226,13 +237,17 @@ def _with_sinks(t: Tape, c: Context, scores: Tensor) -> tuple[Tensor, tuple[Tens
 
     With probabilities what the function names until it returns.
     """
-    o = c.options
+    o, m = c.options, c.model
     one_more = {"t": "ts", "tw": "tws"}.get(c.keys) or f"{c.keys}1"
-    sinks = t.parameter("sinks", ("a",), FP32 if c.model.hc_mult else o.width, o.base_trained)
+    exact = m.hc_mult or m.score_scaling == "exact"
+    sinks = t.parameter("sinks", ("a",), FP32 if exact else o.width, o.base_trained)
     dims = (*scores.dims[:-1], one_more)
     joined = t.tensor("scores", dims, promoted(scores.width, sinks.width), scores.grad or sinks.grad)
     back = tuple([(x, NEW) for x in (scores, sinks) if x.grad])
     t.record("cat", (scores, sinks), joined, (), back)
+    if m.score_scaling == "exact":  # nothing is taken off
+        probabilities = op.softmax(t, joined, joined.width)
+        return op.piece(t, probabilities, "probabilities", scores.dims), ()
     lowered = _less_the_largest(t, joined)
     probabilities = op.softmax(t, lowered, lowered.width)
     return op.piece(t, probabilities, "probabilities", scores.dims), (lowered, probabilities)

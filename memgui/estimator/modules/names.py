@@ -209,6 +209,7 @@ NAMES: dict[str, dict[str, str]] = {
     "mobilebert": {**BERT, "embedding.projection": "embedding_transformation"},
     "lfm2": LFM2,
     "lfm2_moe": LFM2,
+    "lfm3": {**LLAMA, "attention.gate": "g_proj", "mlp.gate": "w1", "mlp.up": "w3", "mlp.down": "w2"},
     "mpt": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "dbrx": {**LLAMA, "embedding": "wte", "attention.qkv": "Wqkv", "attention.o": "out_proj"},
     "xglm": BART,

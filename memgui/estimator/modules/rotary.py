@@ -15,6 +15,9 @@ FP32 = 4
 COMPLEX64 = 8
 INT64 = 8
 
+ALONE = ("cohere_compass_text", "dory")
+"""Models whose layers are not handed the positions beside tables and masks."""
+
 Tables = tuple[Tensor, ...]
 Turn = Callable[[Tape, Context, Tensor, Tables], Tensor]
 
@@ -83,7 +86,7 @@ def positions(t: Tape, c: Context, *, given: bool = True) -> Tensor:
     """The number of each token, which the model makes whether it is read or not."""
     made = t.tensor("position ids", (c.queries,), INT64)
     t.run("arange", (), (made,), (), ())
-    (t.hand_out if given else t.hold)(made)
+    (t.hand_out if given and c.model.model_type not in ALONE else t.hold)(made)
     return made
 
 

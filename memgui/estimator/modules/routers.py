@@ -14,6 +14,9 @@ from memgui.estimator.tape import NEW, Dims, Tape, Tensor
 FP32 = 4
 INT64 = 8
 
+EXACT = ("softmax_clamped", "sigmoid_exact")
+"""Routers that switch autocast off."""
+
 Chosen = tuple[Tensor, Tensor]
 """Weights and indices of each token's experts: (batch, tokens, experts per token)."""
 
@@ -30,7 +33,7 @@ def route(t: Tape, c: Context, x: Tensor) -> Routed:
     """The experts of each token."""
     before, t.part = t.part, "router"
     autocast = t.autocast
-    if c.model.router_scoring == "softmax_clamped":  # which switches autocast off
+    if c.model.router_scoring in EXACT:
         t.autocast = 0
     scores = logits(t, c, x)
     routed = Routed(scores, *ROUTERS[c.model.router_scoring](t, c, scores, x.width))
@@ -94,6 +97,14 @@ def _weighed(t: Tape, c: Context, weights: Tensor, wanted: int) -> Tensor:
     if m.routed_scaling:
         weights = op.scale(t, weights)
     return op.cast(t, weights, wanted) if m.router_casts_back else weights
+
+
+def _divided(t: Tape, x: Tensor) -> Tensor:
+    """``x / x.sum(-1)``."""
+    total = t.tensor("sum", (*x.dims[:-1], 1), FP32 if t.autocast else x.width, x.grad)
+    t.record("sum", (x,), total, (), ((x, NEW),))
+    out = t.tensor(x.name, x.dims, total.width, x.grad)
+    return t.record("div", (x, total), out, (x, total), ((x, NEW), (total, NEW)))
 
 
 def softmax_first(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
@@ -202,13 +213,13 @@ def sigmoid_last(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     balanced = (scores.coefficient // scores.width * FP32, scores.monomial)
     t.run("topk", (scores,), (indices,), (), (), balanced)
     weights = op.pointwise(t, "sigmoid", _gathered(t, c, scores, indices), "router weights", saves="output")
-    if not c.model.norm_topk_prob:
-        return weights, indices
-    total = t.tensor("sum", (*weights.dims[:-1], 1), FP32 if t.autocast else weights.width, weights.grad)
-    t.record("sum", (weights,), total, (), ((weights, NEW),))
-    out = t.tensor("router weights", weights.dims, total.width, weights.grad)
-    t.record("div", (weights, total), out, (weights, total), ((weights, NEW), (total, NEW)))
-    return out, indices
+    return (_divided(t, weights) if c.model.norm_topk_prob else weights), indices
+
+
+def sigmoid_exact(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
+    """Sigmoids in fp32 of which the highest are taken, divided by their sum (Flint)."""
+    weights, indices = top_k(t, c, op.pointwise(t, "sigmoid", scores, "router scores", saves="output"))
+    return (_divided(t, weights) if c.model.norm_topk_prob else weights), indices
 
 
 def softmax_upcast(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
@@ -270,6 +281,7 @@ ROUTERS: dict[str, Router] = {
     "sigmoid_own": sigmoid_own,
     "sigmoid_summed": sigmoid_summed,
     "sigmoid_last": sigmoid_last,
+    "sigmoid_exact": sigmoid_exact,
     "sqrtsoftplus": sqrtsoftplus,
     "topk_softmax_upcast": softmax_upcast,
     "sparsemixer": sparse_mixer,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from memgui.importers.config_reader import Config
-from memgui.importers.families.experts import first_dense
+from memgui.importers.families.experts import first_dense, qwen3_moe
 from memgui.importers.families.gpt import cohere2
 from memgui.importers.families.llama import llama, qwen3
 from memgui.importers.families.parts import (
+    every,
     experts,
+    feed_forwards,
     mixers,
     shared_experts,
     stated_layers,
@@ -95,6 +97,34 @@ def laguna(c: Config) -> Fields:
         "router_balance": "own",
         "router_casts_back": True,
         "shared_experts_first": True,
+    }
+
+
+@family("flint")
+def flint(c: Config) -> Fields:
+    """Qwen 3's experts and a shared one; sinks and scores in fp32, positions within windows alone."""
+    fields = qwen3_moe(c)
+    layers = fields["num_hidden_layers"]
+    step = c.count("decoder_sparse_step", default=1)
+    dense = c.counts("mlp_only_layers") if c.states("mlp_only_layers") else (0, 1)
+    full = [i < 2 or i % 4 == 1 or i == layers - 1 for i in range(layers)]
+    computed = ["full_attention" if one else "sliding_attention" for one in full]
+    kinds = mixers(stated_layers(c, "layer_types", layers) or computed)
+    return {
+        **fields,
+        **unrotated_beyond_windows({"layer_types": ("unrotated_attention",), **kinds}),
+        **shared_experts(1, c.count("shared_expert_intermediate_size")),
+        **feed_forwards([last and i not in dense for i, last in enumerate(every(step, layers))]),
+        "sliding_window": window_size(c),
+        "norm": "rms_norm_fp32",
+        "attention_sinks": True,
+        "sdpa": False,
+        "score_scaling": "exact",
+        "softmax_in_fp32": False,
+        "router_scoring": "sigmoid_exact",
+        "router_in_fp32": True,
+        "router_casts_back": False,
+        "norm_topk_prob": c.flag("norm_topk_prob", default=True),
     }
 
 

@@ -11,6 +11,7 @@ from memgui.importers.families.parts import (
     ffn_width,
     mixers,
     rotary,
+    stated_layers,
     unrotated_beyond_windows,
     window_by_layers,
     window_size,
@@ -283,3 +284,29 @@ def cohere2(c: Config) -> Fields:
     fields = cohere(c)
     windows = window_by_layers(c, fields["num_hidden_layers"], 4)
     return {**fields, **unrotated_beyond_windows(windows), "qk_norm": "none"}
+
+
+@family("cohere_compass_text")
+def cohere_compass(c: Config) -> Fields:
+    """Command R7B's layers rotated as Qwen's, where the file has positions for layers of that kind."""
+    fields = cohere(c)
+    kinds = stated_layers(c, "layer_types", fields["num_hidden_layers"])
+    bases = c.within("rope_parameters").stated.value
+    still = [kind for kind in set(kinds) if kind in bases and bases[kind] is None]
+    if still == ["sliding_attention"]:
+        c.refuse(
+            "rope_parameters",
+            QT_TRANSLATE_NOOP("messages", "{file}: {where} is {value}; layers with a window need positions."),
+        )
+    window = window_size(c)
+    named = {kind: "unrotated_attention" if kind in still else kind for kind in set(kinds)}
+    return {
+        **fields,
+        **mixers([named[kind] for kind in kinds]),
+        **({"position_embedding": "none"} if len(still) == len(named) > 0 else {}),
+        **({"sliding_window": window} if "sliding_attention" in kinds else {}),
+        "qk_norm": "none",
+        "rotary_style": "half",
+        "rotary_per_layer_type": True,
+        "rotary_per_sequence": True,
+    }

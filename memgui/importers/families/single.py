@@ -13,6 +13,7 @@ from memgui.importers.families.parts import (
     rhythm,
     shared_experts,
     stated_layers,
+    window_size,
 )
 from memgui.importers.families.registry import Fields, family
 from memgui.spec.messages import QT_TRANSLATE_NOOP
@@ -104,6 +105,31 @@ def lfm2(c: Config) -> Fields:
         "intermediate_size": width,
         "qk_norm": "head",
         "dropouts": (),
+        "conv1d_width": c.count("conv_L_cache"),
+        "mamba_conv_bias": c.flag("conv_bias", default=False),
+        "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),
+    }
+
+
+@family("lfm3")
+def lfm3(c: Config) -> Fields:
+    """LFM2's convolutions, windows beside full attention, a gate for each head, norms around each half."""
+    fields = llama(c)
+    layers = fields["num_hidden_layers"]
+    computed = [
+        ("full_attention" if i % 4 == 2 else "sliding_attention" if i and i % 4 == 0 else "short_conv")
+        for i in range(layers)
+    ]
+    sandwiched = c.flag("use_sandwich_norm", default=True)
+    return {
+        **fields,
+        **mixers(stated_layers(c, "layer_types", layers, kinds=CONVOLUTION) or computed),
+        "sliding_window": window_size(c),
+        "qk_norm": "head",
+        "norm_placement": "sandwich" if sandwiched else "pre",
+        "attention_gate": "per_head_sigmoid" if c.flag("use_attention_gate", default=True) else "none",
+        "rotary_style": "half_fp32",
+        "rotary_per_layer_type": True,
         "conv1d_width": c.count("conv_L_cache"),
         "mamba_conv_bias": c.flag("conv_bias", default=False),
         "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),

@@ -287,6 +287,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
         Choice("elementwise", QT_TRANSLATE_NOOP("fields", "each element, sigmoid (Trinity)")),
         Choice("per_head", QT_TRANSLATE_NOOP("fields", "each head, softplus (Laguna)")),
+        Choice("per_head_sigmoid", QT_TRANSLATE_NOOP("fields", "each head, sigmoid (LFM3)")),
     ),
     flag(
         "attention_sinks",

@@ -150,6 +150,7 @@ ATTENTION: tuple[Field, ...] = (
         Choice("in_place", QT_TRANSLATE_NOOP("fields", "in place")),
         Choice("fused", QT_TRANSLATE_NOOP("fields", "with the product")),
         Choice("upcast", QT_TRANSLATE_NOOP("fields", "with the product, in fp32 (GPT-2)")),
+        Choice("exact", QT_TRANSLATE_NOOP("fields", "a step of its own, in fp32 (Flint)")),
         Choice("none", QT_TRANSLATE_NOOP("fields", "not scaled")),
     ),
     choice(
@@ -299,6 +300,7 @@ ROUTING: tuple[Field, ...] = (
         Choice("sigmoid", QT_TRANSLATE_NOOP("fields", "sigmoid")),
         Choice("sqrtsoftplus", QT_TRANSLATE_NOOP("fields", "root of softplus, divided by the sum")),
         Choice("sigmoid_summed", QT_TRANSLATE_NOOP("fields", "sigmoid, divided by the sum")),
+        Choice("sigmoid_exact", QT_TRANSLATE_NOOP("fields", "sigmoid, in fp32 throughout (Flint)")),
         Choice("sigmoid_own", QT_TRANSLATE_NOOP("fields", "sigmoid, model's format")),
         Choice("sigmoid_last", QT_TRANSLATE_NOOP("fields", "sigmoid of the highest")),
         Choice("sparsemixer", "SparseMixer"),

@@ -185,3 +185,19 @@ def test_deepseek_ocr_2_sees_through_sam_and_a_small_qwen() -> None:
     text = {**TEXT, "hidden_size": 1280, "num_attention_heads": 10}
     found = import_config({"model_type": "deepseek_vl_v2", "language_config": text, "vision_config": vision})
     assert count(found.model)["vision"] == 453_235_840 + 1_149_440
+
+
+def test_the_outer_object_says_whether_the_head_is_tied() -> None:
+    """Transformers 5.24's CohereCompassForConditionalGeneration: 32,947,311,856 with a head of its own."""
+    text = {
+        "model_type": "cohere_compass_text",
+        "hidden_size": 8192,
+        "num_hidden_layers": 40,
+        "vocab_size": 256000,
+        "num_key_value_heads": 8,
+    }
+    file = {"model_type": "cohere_compass", "text_config": text, "vision_config": {}}
+    assert sum(count(import_config(file).model).values()) == 32_947_311_856
+    tied = import_config({**file, "tie_word_embeddings": True})
+    assert sum(count(tied.model).values()) == 32_947_311_856 - 256_000 * 8192
+    assert "tie_word_embeddings" not in tied.ignored
