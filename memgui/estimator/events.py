@@ -166,13 +166,10 @@ class Events:
     def tops(self, stop: int | None = None, *, whole: bool = True) -> Tops:
         """After which of the first ``stop`` events most may be alive, whatever numbers monomials stand for.
 
-        The numbers are positive.  Nothing where it is asked for the first time: one workload alone looks at
-        each event sooner.
+        The numbers are positive: where several hold as much it is the first of them.
         """
         found = self._tops.get((stop, whole))
         if found is None:
-            self._tops[stop, whole] = found = ()
-        elif not found:
             sizes = self.sizes if whole else self.coefficients
             found = self._tops[stop, whole] = _tops(sizes[:stop], self.monomials)
         return found

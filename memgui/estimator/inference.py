@@ -23,13 +23,14 @@ from memgui.estimator.account import account
 from memgui.estimator.moments import LOAD, SERVING, Amount, Overhead, amount_of, moment
 from memgui.estimator.once import once
 from memgui.estimator.overhead import BLOCK, block_bytes
-from memgui.estimator.points import Point, Row
+from memgui.estimator.points import Point
 from memgui.estimator.program import Program, compiled
 from memgui.estimator.quantisation import WHOLE, Share, matrix, scheme_of
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.search import Highest, measured
-from memgui.estimator.stages import cached, on_stage, points
+from memgui.estimator.skyline import Way
+from memgui.estimator.stages import cached, on_stage, way
 from memgui.estimator.stock import Stock
 from memgui.estimator.symbols import INFERENCE
 from memgui.estimator.tape import Tensor
@@ -146,11 +147,11 @@ class InferenceRun(Run):
 
     def forward(self, walk: Walk) -> Sequence[Point]:
         """The points of a pass here."""
-        return walk.forward() if self.share is WHOLE else points(walk, self.share)
+        return self.way(walk).points
 
-    def rows(self, walk: Walk) -> Sequence[Point | Row]:
-        """The same, layers in a row together."""
-        return walk.rows_forward if self.share is WHOLE else self.forward(walk)
+    def way(self, walk: Walk) -> Way:
+        """The way that they are on."""
+        return walk.way_forward if self.share is WHOLE else way(walk, self.share)
 
     def persistent(self) -> int:
         if self.program.options.ahead:
@@ -216,9 +217,8 @@ class InferenceRun(Run):
         for part in self.passes:
             rest = part.numbers.bytes(self.cache(part.walk, before=True))
             rest += sum(part.input_sizes) if self.share.stem else 0
-            rows = [(row, rest) for row in self.rows(part.walk)]
             floor = 0 if best is None else best[1].bytes - self._near(best[1]) + 1
-            found = part.heights.highest_of(rows, floor)
+            found = part.heights.highest_on(self.way(part.walk), rest, floor=floor)
             if found is not None and (best is None or self._is_above((part, found), best)):
                 best = part, found
         return best
@@ -230,21 +230,22 @@ class InferenceRun(Run):
         """Whether another pass's peak is higher; what blocks add decides where they are nearly as high."""
         if other[1].bytes - best[1].bytes > self._near(best[1]):
             return True
-        there, here = (self._found(part, found.point, found.offset) for part, found in (other, best))
+        there, here = (self._found(part, found) for part, found in (other, best))
         return _with_blocks(there) > _with_blocks(here)
 
     def peak(self) -> Found:
         if self._highest is None:  # a device without layers
             return self._idle()
         part, found = self._highest
-        return self._found(part, found.point, found.offset)
+        return self._found(part, found)
 
     def _idle(self) -> Found:
         base = self.inputs_and_weights(self.prefill)
         return Found("load", "load", LOAD, base, Amount({}, 0), dict, -1, "")
 
-    def _found(self, part: Pass, point: Point, offset: int) -> Found:
-        whole = part.heights.whole(point, offset).grown(self.cache(part.walk, before=True))
+    def _found(self, part: Pass, best: Highest) -> Found:
+        point, offset = best.point, best.offset
+        whole = point.whole(best.spot, best.stop, offset).grown(self.cache(part.walk, before=True))
         stage = f"{part.name}.{STAGES.get(point.key, point.key)}"
         layer = point.start + offset if point.start >= 0 else -1
         base = self.inputs_and_weights(part)
@@ -256,7 +257,7 @@ class InferenceRun(Run):
             amount_of(whole, part.tensors),
             partial(part.tensors.bag, whole),
             layer,
-            operator_at(part.numbers, part.heights.place(point)),
+            operator_at(best.spot, best.stop),
         )
 
     def _part(self, found: Found) -> Pass:
@@ -291,7 +292,7 @@ class InferenceRun(Run):
             for point in self.forward(walk):
                 amount = base.plus(amount_of(part.heights.whole(point), part.tensors))
                 slope = amount_of(point.inside.slope, part.tensors)
-                operator = operator_at(part.numbers, part.heights.place(point))
+                operator = operator_at(*part.heights.top(point))
                 stage = f"{part.name}.{STAGES.get(point.key, point.key)}"
                 for offset in range(point.count):
                     layer = point.start + offset if point.start >= 0 else -1

@@ -224,5 +224,5 @@ def _highest(heights: Heights, base: int, points: Iterable[Point]) -> tuple[int,
     for point in points:
         most, _ = heights.highest(point)
         if most > best:
-            best, operator = most, operator_at(heights.numbers, heights.place(point))
+            best, operator = most, operator_at(*heights.top(point))
     return base + best, operator

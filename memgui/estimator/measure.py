@@ -11,12 +11,15 @@ from collections.abc import Iterable
 from itertools import accumulate, count
 from operator import mul
 
-from memgui.estimator.events import Events, Group, Pairs, Table, Thing, Tops
+from memgui.estimator.events import Events, Group, Pairs, Table, Thing
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.stock import Sorter, Stock
 
 Bag = dict[tuple[Thing, str], int]
 """How many of each thing are alive, by the component that each counts for."""
+
+
+_NUMBERS = count(1)
 
 
 class Bytes:
@@ -25,13 +28,15 @@ class Bytes:
     ``whole``: what kernels allocate themselves counts too, as the allocator's counter has it.
     """
 
-    __slots__ = ("_groups", "_known", "_tops", "positive", "values", "whole")
+    __slots__ = ("_groups", "_known", "_tops", "number", "positive", "values", "whole")
 
     def __init__(self, values: list[int], *, whole: bool = False) -> None:
         self.values = values
         self.whole = whole
+        self.number = next(_NUMBERS)
+        """tells one workload from another"""
         self.positive = 0 not in values
-        """what monomials stand for is never nothing"""
+        """whether no monomial stands for 0"""
         self._tops: dict[tuple[Events, int | None], tuple[int, int]] = {}
         self._known: dict[Stock, int] = {}
         self._groups: dict[Group, int] = {}
@@ -73,29 +78,12 @@ class Bytes:
         """
         found = self._tops.get((events, stop))
         if found is None:
-            tops = events.tops(stop, whole=self.whole) if self.positive else ()
-            found = self._tops[events, stop] = self._top_of(tops) if tops else self._top(events, stop)
+            sizes = events.sizes if self.whole else events.coefficients
+            factors = map(self.values.__getitem__, events.monomials)
+            running = list(accumulate(map(mul, sizes if stop is None else sizes[:stop], factors)))
+            most = max(running, default=0)
+            found = self._tops[events, stop] = (most, running.index(most) + 1) if most > 0 else (0, 0)
         return found
-
-    def _top_of(self, tops: Tops) -> tuple[int, int]:
-        """The first of the highest."""
-        most = at = 0
-        values = self.values
-        for pairs, number in tops:
-            live = 0
-            for coefficient, monomial in pairs:
-                live += coefficient * values[monomial]
-            if live > most:
-                most, at = live, number
-        return most, at
-
-    def _top(self, events: Events, stop: int | None) -> tuple[int, int]:
-        """The same after a look at each event."""
-        sizes = events.sizes if self.whole else events.coefficients
-        factors = map(self.values.__getitem__, events.monomials)
-        running = list(accumulate(map(mul, sizes if stop is None else sizes[:stop], factors)))
-        most = max(running, default=0)
-        return (most, running.index(most) + 1) if most > 0 else (0, 0)
 
     def peak(self, events: Events, stop: int | None = None) -> int:
         """The bytes of :meth:`top`."""
@@ -119,17 +107,13 @@ class Bytes:
         return thing.coefficient * self.values[thing.monomial]
 
 
-_NUMBERS = count(1)
-
-
 class Contents:
     """The tensors themselves, with the sizes that ``numbers`` gives them."""
 
-    __slots__ = ("_excess", "_known", "_number", "numbers")
+    __slots__ = ("_excess", "_known", "numbers")
 
     def __init__(self, numbers: Bytes) -> None:
         self.numbers = numbers
-        self._number = next(_NUMBERS)
         self._excess: dict[int, int] = {}
         self._known: dict[Stock, tuple[dict[str, int], int]] = {}
 
@@ -145,15 +129,16 @@ class Contents:
         components: dict[str, int] = {}
         excess = 0
         often: dict[tuple[Group, Sorter], int] = {}
+        number = self.numbers.number
         inside = {stock: 1}
         while inside:
             link, many = inside.popitem()
             if not many:
                 continue
-            if link.listed not in (0, self._number):
+            if link.listed not in (0, number):
                 excess += self._add(link.table or _listed(link), many, components)
                 continue
-            link.listed = self._number
+            link.listed = number
             if link.before is not None:
                 inside[link.before] = inside.get(link.before, 0) + many
             for one, sort, times in link.entries:
@@ -170,12 +155,12 @@ class Contents:
         """The same of one that goes on from others."""
         links: list[Stock] = []
         link: Stock | None = stock
-        there = None
+        there, number = None, self.numbers.number
         while link is not None:
             there = self._known.get(link)
-            if there is not None or link.listed not in (0, self._number):
+            if there is not None or link.listed not in (0, number):
                 break
-            link.listed = self._number
+            link.listed = number
             links.append(link)
             link = link.before
         components, excess = ({}, 0) if there is None else (dict(there[0]), there[1])

@@ -97,6 +97,19 @@ class Point(msgspec.Struct, frozen=True, eq=False, gc=False):
     step: int = 1
     wholes: dict[tuple[Spot, int, int, bool], Stock] = msgspec.field(default_factory=dict)
 
+    @property
+    def layers(self) -> tuple[tuple[Layer | Outside, int, int], ...]:
+        """The same as a row has it."""
+        return ((self.inside, self.start, self.count),)
+
+    def points(self) -> Iterator[Point]:
+        """This one alone."""
+        yield self
+
+    def point(self, index: int) -> Point:
+        """This one, the only one there is."""
+        return self
+
     def moved(self, live: Stock, start: int, count: int) -> Point:
         """So many of them, from another start, with something else alive before."""
         return Point(self.key, live, self.inside, start, count, self.step)
@@ -150,3 +163,7 @@ class Row(msgspec.Struct, eq=False, gc=False):
         for slope, count in counts.items():
             live.include(slope, count)
         return live
+
+
+Rows = tuple[Point | Row, ...]
+"""Blocks outside the layers, and layers in a row."""

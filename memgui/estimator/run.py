@@ -11,7 +11,7 @@ from memgui.estimator.account import Account
 from memgui.estimator.events import Thing
 from memgui.estimator.measure import Bag, Bytes
 from memgui.estimator.moments import Amount, Overhead
-from memgui.estimator.points import Place
+from memgui.estimator.points import Spot
 from memgui.estimator.program import Program
 from memgui.estimator.result import Moment
 from memgui.estimator.state import State
@@ -132,11 +132,11 @@ def monomial_values(
     return values
 
 
-def operator_at(numbers: Bytes, place: Place) -> str:
-    """The operator that ran when the peak at ``place`` was reached."""
-    stop = numbers.stop_at_peak(place.events, place.stop)
+def operator_at(spot: Spot, stop: int) -> str:
+    """The operator that runs at the last of the first ``stop`` events of a spot."""
     if not stop:
         return ""
+    place = spot.place()
     name = place.events.operator(stop - 1).name
     return f"aten.{BACKWARD.get(name, name)}" if place.back else f"aten.{name}"
 

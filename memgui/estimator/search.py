@@ -9,8 +9,9 @@ from functools import lru_cache
 import msgspec
 
 from memgui.estimator.measure import Bytes, Contents
-from memgui.estimator.points import Layer, Outside, Place, Point, Row, Spot
+from memgui.estimator.points import Layer, Outside, Point, Row, Spot
 from memgui.estimator.program import Program
+from memgui.estimator.skyline import BOUND, Way
 from memgui.estimator.stock import Stock
 from memgui.estimator.walk import Walk
 
@@ -21,14 +22,15 @@ SEVERAL = 4
 class Highest(msgspec.Struct, frozen=True):
     """The most bytes, in which of the rows that is, at which point and how many layers on from its first.
 
-    ``order`` counts the points before it.
+    It is after the first ``stop`` events of ``spot``.
     """
 
     bytes: int
     at: int
-    order: int
     point: Point
     offset: int
+    spot: Spot
+    stop: int
 
 
 Inside = Layer | Outside
@@ -143,16 +145,53 @@ class Heights:
             inside.most = self.walk.loose(inside)
         return self.numbers.sums(inside.most) if inside.most else None
 
-    def place(self, point: Point) -> Place:
-        """Where the peak lies."""
-        return self.peak(point.inside)[1].place()
-
-    def whole(self, point: Point, offset: int = 0) -> Stock:
-        """All that is alive at the peak of a point, or of the one so many on."""
-        numbers = self.numbers
+    def top(self, point: Point) -> tuple[Spot, int]:
+        """In which spot the peak of a point is, and how many events of it have happened then."""
         spot = self.peak(point.inside)[1]
-        events, stop, _ = spot.place()
-        return point.whole(spot, numbers.stop_at_peak(events, stop), offset, whole=numbers.whole)
+        events, end, _ = spot.place()
+        return spot, self.numbers.stop_at_peak(events, end)
+
+    def whole(self, point: Point) -> Stock:
+        """All that is alive at the peak of a point."""
+        return point.whole(*self.top(point), whole=self.numbers.whole)
+
+    def highest_on(self, way: Way, ahead: int, behind: int | None = None, floor: int = 0) -> Highest | None:
+        """The first of the points on a way with the most bytes; ``None`` where none holds ``floor``.
+
+        ``ahead`` is there beside it, ``behind`` beside the walk's way back, if that follows.
+        """
+        if way.known(self.numbers):
+            ways = [(way, ahead)]
+            if behind is not None:
+                ways.append((self.walk.way_backward, behind))
+            return self._told(ways, floor)
+        rows = [(row, ahead) for row in way.rows]
+        if behind is not None:
+            best = self.at_loss(rows, behind, floor)
+            if best is not None:
+                return best
+            rows += [(row, behind) for row in self.walk.way_backward.rows]
+        return self.highest_of(rows, floor)
+
+    def _told(self, ways: Sequence[tuple[Way, int]], floor: int) -> Highest | None:
+        """The same where it is known, for all workloads, where most may be alive."""
+        numbers, walk = self.numbers, self.walk
+        values = numbers.values
+        while True:
+            most, before, found = -1, 0, None
+            for way, beside in ways:
+                skyline = way.skyline(walk, whole=numbers.whole)
+                size, form = skyline.highest(values)
+                if form is not None and size + beside > most:
+                    most, found = size + beside, (skyline, form, way.rows[form.at], before + form.at)
+                before += len(way.rows)
+            if found is None or most < floor:
+                return None
+            skyline, form, row, at = found
+            if form.stop != BOUND:
+                spot = form.inside.spots[form.spot]
+                return Highest(most, at, row.point(form.run), form.offset, spot, form.stop)
+            skyline.look(form, walk, values)
 
     def highest_of(self, rows: Sequence[tuple[Row | Point, int]], floor: int = 0) -> Highest | None:
         """The first of the points with the most bytes; ``None`` where all hold less than ``floor``.
@@ -198,10 +237,7 @@ class Heights:
         bound = max([self._most(point.inside) + numbers.bytes(point.live) + there for point, there in loss])
         below = self.beside_loss(rows[:-1], behind, bound)
         best = None if below is None else self.highest_of(loss, max(floor, below + 1))
-        if best is None:
-            return None
-        before = sum([len(row.layers) if isinstance(row, Row) else 1 for row, _ in rows[:-1]])
-        return msgspec.structs.replace(best, at=best.at + len(rows) - 1, order=best.order + before)
+        return None if best is None else msgspec.structs.replace(best, at=best.at + len(rows) - 1)
 
     def beside_loss(
         self, rows: Sequence[tuple[Row | Point, int]], behind: int, enough: int | None = None
@@ -243,7 +279,7 @@ class Heights:
         order = 0
         for row, beside in rows:
             live = numbers.bytes(row.live) + beside
-            for inside, _, count in row.layers if isinstance(row, Row) else ((row.inside, 0, row.count),):
+            for inside, _, count in row.layers:
                 slope = slopes.get(inside)
                 if slope is None:
                     slope = slopes[inside] = numbers.bytes(inside.slope)
@@ -257,14 +293,12 @@ class Heights:
 
     def _highest(self, rows: Iterable[tuple[Row | Point, int]], most: int, order: int) -> Highest:
         """The point that so many others are before, in the order of the rows."""
-        before = 0
-        for number, (row, _) in enumerate(rows):
-            many = len(row.layers) if isinstance(row, Row) else 1
-            if order < before + many:
-                point = row.point(order - before) if isinstance(row, Row) else row
+        for at, (row, _) in enumerate(rows):
+            if order < len(row.layers):
+                point = row.point(order)
                 offset = point.count - 1 if self.numbers.bytes(point.inside.slope) > 0 else 0
-                return Highest(most, number, order, point, offset)
-            before += many
+                return Highest(most, at, point, offset, *self.top(point))
+            order -= len(row.layers)
         raise IndexError(order)
 
 

@@ -23,6 +23,7 @@ from memgui.estimator.overhead import block_bytes
 from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import Share, places, plain, stored
+from memgui.estimator.skyline import Way
 from memgui.estimator.stacks import Kind
 from memgui.estimator.stock import Stock
 from memgui.estimator.walk import Walk
@@ -183,9 +184,9 @@ def on_stage(account: Account, program: Program, scheme: WeightScheme | None, sh
 
 
 @lru_cache(maxsize=256)
-def points(walk: Walk, share: Share) -> tuple[Point, ...]:
+def way(walk: Walk, share: Share) -> Way:
     """The points of a pass on one device, without what layers on other devices leave there."""
-    return tuple(_points(walk, share))
+    return Way(_points(walk, share))
 
 
 def _points(walk: Walk, share: Share) -> Iterator[Point]:

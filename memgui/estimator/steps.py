@@ -97,7 +97,7 @@ def _stretch(
 ) -> Iterator[Moment]:
     amount = base.plus(amount_of(heights.whole(point), run.tensors))
     slope = amount_of(point.inside.slope, run.tensors)
-    operator = operator_at(run.numbers, heights.place(point))
+    operator = operator_at(*heights.top(point))
     stage = f"{side}.{point.key}"
     for offset in range(point.count):
         layer = point.start + offset * point.step if point.start >= 0 else -1

@@ -19,7 +19,6 @@ from memgui.estimator.moments import FURTHER, STEADY, Amount, Overhead, amount_o
 from memgui.estimator.once import once
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.overhead import MOST_EXCESS, block_bytes
-from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import base_scheme
 from memgui.estimator.result import Moment
@@ -294,12 +293,12 @@ class TrainingRun(Run):
         return self._saving(self._stepping())
 
     def most(self) -> int:
-        stepping, _, best = self._highest
+        stepping, best = self._highest
         return stepping if best is None else best.bytes
 
     @once
-    def _highest(self) -> tuple[int, int, Highest | None]:
-        """Bytes as the optimizer steps; how many rows lie ahead of backward; the point with more bytes."""
+    def _highest(self) -> tuple[int, Highest | None]:
+        """Bytes as the optimizer steps; the point with more bytes."""
         accumulate = self.gradients_met
         walk = self.walk(accumulate=accumulate)
         lying = self.lying(states=True, gradients=accumulate)
@@ -310,21 +309,14 @@ class TrainingRun(Run):
         )
         if self.accumulates:
             ahead += self.numbers.bytes(self.named(walk))
-        rows = [(row, ahead) for row in walk.rows_forward]
-        turn = len(rows)
         stepping = sum(self.lying(states=True, gradients=True).values())
         stepping += self.account.step_bytes + self.numbers.bytes(self.left(walk))
-        heights = self.heights(walk)
-        best = heights.at_loss(rows, behind, stepping)
-        if best is None:
-            rows += [(row, behind) for row in walk.rows_backward]
-            best = heights.highest_of(rows, stepping)
-        return stepping, turn, best
+        return stepping, self.heights(walk).highest_on(walk.way_forward, ahead, behind, stepping)
 
     def _stepping(self) -> Found:
         accumulate = self.gradients_met
         walk = self.walk(accumulate=accumulate)
-        _, turn, best = self._highest
+        _, best = self._highest
         if best is None:
             base = self.base(states=True, gradients=True)
             step = Amount({"temporary": self.account.step_bytes}, 0)
@@ -334,11 +326,11 @@ class TrainingRun(Run):
             stage = "optimizer"
             return Found(f"step2.{stage}", stage, STEADY[stage], base, amount, bag, -1, self.stepper())
         start = self.base(states=True, gradients=accumulate)
-        point, offset, forward = best.point, best.offset, best.at < turn
-        whole = self.heights(walk).whole(point, offset)
+        point, offset, forward = best.point, best.offset, best.at < len(walk.way_forward.rows)
+        whole = point.whole(best.spot, best.stop, offset, whole=self.numbers.whole)
         if forward and self.accumulates:
             whole = whole.grown(self.named(walk))
-        found = self._found(walk, point, offset, whole, forward=forward, base=start)
+        found = self._found(best, offset, whole, forward=forward, base=start)
         beyond = point.count - 1 - 2 * offset  # to the other end of alike layers
         if not beyond or self.scenario.training.expandable_segments:
             return found
@@ -349,7 +341,7 @@ class TrainingRun(Run):
         whole = whole.grown(point.inside.slope, beyond)
         if _in_blocks(amount_of(whole, self.tensors)) <= _in_blocks(found.amount):
             return found
-        return self._found(walk, point, offset + beyond, whole, forward=forward, base=start)
+        return self._found(best, offset + beyond, whole, forward=forward, base=start)
 
     def _saving(self, found: Found) -> Found:
         """``found``, or the moment at which the model is saved where more is there then."""
@@ -396,9 +388,8 @@ class TrainingRun(Run):
         """The operator at the optimizer's peak."""
         return self.account.stepper
 
-    def _found(
-        self, walk: Walk, point: Point, offset: int, whole: Stock, *, forward: bool, base: Amount
-    ) -> Found:
+    def _found(self, best: Highest, offset: int, whole: Stock, *, forward: bool, base: Amount) -> Found:
+        point = best.point
         stage = f"{'forward' if forward else 'backward'}.{point.key}"
         layer = point.start + offset * point.step if point.start >= 0 else -1
         key = f"{'step2.micro2' if self.accumulates else 'step2'}.{stage}" + (
@@ -412,7 +403,7 @@ class TrainingRun(Run):
             amount_of(whole, self.tensors),
             partial(self.tensors.bag, whole),
             layer,
-            operator_at(self.numbers, self.heights(walk).place(point)),
+            operator_at(best.spot, best.stop),
         )
 
     def moments(self, overhead: Overhead) -> Iterator[Moment]:

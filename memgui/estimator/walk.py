@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from itertools import chain
 
 from memgui.estimator.block import Block
 from memgui.estimator.events import NONE, Group, Pairs, group
@@ -20,11 +19,9 @@ from memgui.estimator.outcome import Outcome
 from memgui.estimator.points import Beside, Layer, Outside, Place, Point, Row, Spot
 from memgui.estimator.program import Program
 from memgui.estimator.roles import Roles
+from memgui.estimator.skyline import Way
 from memgui.estimator.stacks import Kind, Stack, Stretch
 from memgui.estimator.stock import NOTHING, Stock
-
-Rows = tuple[Point | Row, ...]
-"""Blocks outside the layers, and layers in a row."""
 
 
 class Walk(Inside):
@@ -58,30 +55,22 @@ class Walk(Inside):
         self._behind: dict[tuple[Kind, Roles, str], Layer] = {}
 
     @once
-    def rows_forward(self) -> Rows:
-        """The forward pass, layers in a row together."""
-        return tuple(self._pass())
+    def way_forward(self) -> Way:
+        """The forward pass."""
+        return Way(self._pass())
 
     @once
-    def rows_backward(self) -> Rows:
-        """The same of the backward pass."""
-        return tuple(self._way_back())
+    def way_backward(self) -> Way:
+        """The backward pass."""
+        return Way(self._way_back())
 
     def forward(self) -> tuple[Point, ...]:
         """The points of the forward pass."""
-        return self._points_forward
+        return self.way_forward.points
 
     def backward(self) -> tuple[Point, ...]:
         """The points of the backward pass."""
-        return self._points_backward
-
-    @once
-    def _points_forward(self) -> tuple[Point, ...]:
-        return tuple(_points(self.rows_forward))
-
-    @once
-    def _points_backward(self) -> tuple[Point, ...]:
-        return tuple(_points(self.rows_backward))
+        return self.way_backward.points
 
     # -- forward ----------------------------------------------------------------------------------
 
@@ -332,10 +321,6 @@ class Walk(Inside):
     def left_on(self, outcome: Outcome) -> Group:
         """The gradients that a block's backward leaves."""
         return outcome.left
-
-
-def _points(rows: Rows) -> Iterator[Point]:
-    return chain.from_iterable(row.points() if isinstance(row, Row) else (row,) for row in rows)
 
 
 def _run_forward(block: Block) -> Outside:

@@ -1,8 +1,5 @@
 """The search for the peak looks at few layers, and finds what looking at all of them finds."""
 
-from itertools import accumulate
-from operator import mul
-
 import pytest
 
 from memgui.catalog import Catalog
@@ -56,16 +53,16 @@ def test_bounds_hold_and_the_first_highest_point_is_found(model: str, settings: 
     assert all(most <= bound for most, bound in zip(exact, bounds, strict=True))
     whole = [most + beside for most, (_, beside) in zip(exact, points, strict=True)]
     assert found is not None
-    assert (found.bytes, found.order) == (max(whole), whole.index(max(whole)))
+    assert (found.bytes, found.at) == (max(whole), whole.index(max(whole)))
     assert heights.highest_of(points, max(whole)) == found
     assert heights.highest_of(points, max(whole) + 1) is None
     if isinstance(run, TrainingRun):
-        rows = [(row, 7) for row in walk.rows_forward]
+        rows = [(row, 7) for row in walk.way_forward.rows]
         below = heights.beside_loss(rows[:-1], 3)
         others = [most for most, (point, _) in zip(whole, points, strict=True) if point.key != "loss"]
         assert below is None or max(others) <= below
         loss = heights.at_loss(rows, 3)
-        assert loss is None or (loss.bytes, loss.order) == (found.bytes, found.order)
+        assert loss is None or (loss.bytes, loss.point.key) == (found.bytes, points[found.at][0].key)
     for point, _ in points:  # inside layers too, bounds hold and the first of the highest spots is found
         inside = [_peak(heights, spot) for spot in heights.spots(point.inside)]
         for spot, most in zip(heights.spots(point.inside), inside, strict=True):
@@ -85,15 +82,39 @@ def test_most_is_alive_after_one_of_the_events_that_are_told(model: str, length:
     run = run_of(scenario(model, {"training.sequence_length": length}))
     assert isinstance(run, TrainingRun)
     walk = run.walk(accumulate=False)
-    values = run.numbers.values
     for point in (*walk.forward(), *walk.backward()):
-        for spot in walk.spots(point.inside):
-            events, stop, _ = spot.place()
-            for sizes, whole in ((events.sizes, True), (events.coefficients, False)):
-                running = [0, *accumulate(map(mul, sizes[:stop], [values[one] for one in events.monomials]))]
-                first = running.index(max(running))
-                for _ in range(3):
-                    assert Bytes(values, whole=whole).top(events, stop) == (max(running), first)
+        for events, stop, _ in (spot.place() for spot in walk.spots(point.inside)):
+            for whole in (True, False):
+                numbers = Bytes(run.values, whole=whole)
+                tops = [(numbers.sums([pairs]), -after) for pairs, after in events.tops(stop, whole=whole)]
+                most, first = numbers.top(events, stop)
+                assert max(tops)[0] == most
+                assert -max(tops)[1] == first or not numbers.positive
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("model", [*MODELS, "DeepSeek-V4-Flash", "Kimi-Linear-48B-A3B-Instruct"])
+def test_what_is_told_for_all_workloads_holds_for_each(model: str, settings: dict[str, object]) -> None:
+    """Further workloads find the same point, spot and event as one that looks at its numbers."""
+    lengths = "inference.prompt_tokens" if settings.get("task") == "inference" else "training.sequence_length"
+    settings = {"training.lora.target_modules": ("all-linear",), **settings}
+    for length in (448, 7, 64, 3000, 1):
+        run = run_of(scenario(model, {**settings, lengths: length}))
+        behind = None
+        if isinstance(run, TrainingRun):
+            heights, behind = run.heights(run.walk(accumulate=False)), 3
+        else:
+            assert isinstance(run, InferenceRun)
+            heights = run.passes[-1].heights
+        walk = heights.walk
+        rows = [(row, 7) for row in walk.way_forward.rows]
+        if behind is not None:
+            rows += [(row, behind) for row in walk.way_backward.rows]
+        found, told = heights.highest_of(rows), heights.highest_on(walk.way_forward, 7, behind)
+        assert told is not None
+        assert told == found
+        assert heights.highest_on(walk.way_forward, 7, behind, told.bytes) == told
+        assert heights.highest_on(walk.way_forward, 7, behind, told.bytes + 1) is None
 
 
 def test_where_the_loss_holds_most_backward_is_not_gone_through() -> None:
@@ -101,7 +122,7 @@ def test_where_the_loss_holds_most_backward_is_not_gone_through() -> None:
     assert run.peak().stage == "backward.loss"
     assert isinstance(run, TrainingRun)
     assert "back" not in vars(run.program)
-    assert "rows_backward" not in vars(run.walk(accumulate=False))
+    assert "way_backward" not in vars(run.walk(accumulate=False))
 
 
 def _peak(heights: Heights, spot: Spot) -> int:
