@@ -60,6 +60,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     rotary_per_layer_type: bool = False
     rotary_per_sequence: bool = False
     rotary_in_layer: bool = False
+    rotary_learned: bool = False
     fused_qkv: bool = False
     fused_qkv_split: str = "split"
     fused_gate_up: bool = False
@@ -112,6 +113,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     query_scaling: bool = False
     value_scaling: bool = False
     query_temperature: bool = False
+    head_temperature: bool = False
     heads_in_order: bool = False
 
     # windows

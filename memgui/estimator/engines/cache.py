@@ -93,7 +93,8 @@ def _keys(model: ModelSpec, mixer: str) -> Keys:
         window = model.attention_chunk_size or 0
     if model.kv_lora_rank is not None:
         rotary = model.qk_rope_head_dim
-        index = model.index_head_dim if mixer == "indexed_attention" else 0
+        chooses = mixer in ("indexed_attention", "unrotated_indexed_attention")
+        index = model.index_head_dim if chooses else 0
         return Keys(1, model.kv_lora_rank + rotary, 0, window, True, rotary, index)
     return Keys(model.num_key_value_heads, model.head_dim, model.v_head_dim or model.head_dim, window)
 

@@ -247,6 +247,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "position_embedding": ("rope", "learned", "none"),
             "num_experts": range(1_000_000),
             "moe_latent_size": (0,),
+            "experts_norm": (False,),
             "expert_bias": (False,),
             "expert_layout": ("grouped",),
             "norm": ("rms_norm", "gemma_rms_norm", "layer_norm"),

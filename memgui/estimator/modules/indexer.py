@@ -14,7 +14,7 @@ from memgui.estimator.modules.reach import Reach
 from memgui.estimator.modules.rotary import rotate
 from memgui.estimator.tape import AMBIENT, BY_TOKEN, Dims, Tape, Tensor
 
-PASSED_ON = ("glm_moe_dsa",)
+PASSED_ON = ("glm_moe_dsa", "mistral_large4_text", "mistral_large4", "hy_v4")
 """Models whose layers give the next one what they have chosen, should it choose nothing itself."""
 
 FP32 = 4
@@ -51,17 +51,19 @@ def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Te
     """``topk`` of ``sum over heads of weight * relu(q @ k)``, as int32."""
     x, narrow = without_gradient(t, x), without_gradient(t, narrow)
     heads: Dims = (*c.rows, "ih", "id")
-    q = whole = _linear(t, c, narrow, "indexer.wq_b", ("ih", "id"), ("lq",), heads)
+    q = whole = _index_queries(t, c, narrow, heads)
     key = _linear(t, c, x, "indexer.wk", ("id",), ("h",), (*c.rows, "id"))
     w, bias = (t.parameter(f"indexer.k_norm.{name}", ("id",), c.options.width, False) for name in _NORM)
     key = op.layer_norm(t, key, w, bias, (*c.rows, 1))
     key = normed = t.view(key, "index key", (*c.rows, 1, "id"))
-    turned, key_turned = rotate(
-        t, c, reach, *(t.view(one, one.name, (*one.dims[:-1], "p")) for one in (q, key))
-    )
-    q = op.cat(t, (turned, q), "index query", heads)
-    key = op.cat(t, (key_turned, key), "index key", key.dims)
-    key.layout = BY_TOKEN
+    halves: tuple[Tensor, ...] = ()
+    if reach.rotated:
+        halves = turned, key_turned = rotate(
+            t, c, reach, *(t.view(one, one.name, (*one.dims[:-1], "p")) for one in (q, key)), detached=True
+        )
+        q = op.cat(t, (turned, q), "index query", heads)
+        key = op.cat(t, (key_turned, key), "index key", key.dims)
+        key.layout = BY_TOKEN
     if c.options.cache:
         key = cached(t, c, key, reach)
     q32, key32 = op.cast(t, q, FP32), op.cast(t, key, FP32)
@@ -87,8 +89,18 @@ def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Te
     t.run("topk", (masked,), (values, at), (), ())
     chosen = t.tensor("chosen tokens", found, INT32)
     t.run("_to_copy", (at,), (chosen,), (), ())
-    t.use(q, key, whole, normed, turned, key_turned)
+    t.use(q, key, whole, normed, *halves)
     return chosen
+
+
+def _index_queries(t: Tape, c: Context, narrow: Tensor, heads: Dims) -> Tensor:
+    """Of the query latent; where there is none, of the normed input, scaled as attention's own are."""
+    if c.model.q_lora_rank is not None:
+        return _linear(t, c, narrow, "indexer.wq_b", ("ih", "id"), ("lq",), heads)
+    w, bias = (t.parameter(f"indexer.q_input_norm.{name}", ("h",), c.options.width, False) for name in _NORM)
+    normed = op.layer_norm(t, narrow, w, bias, (*c.rows, 1))
+    q = _linear(t, c, normed, "indexer.wq_b", ("ih", "id"), ("h",), heads)
+    return tempered_by_head(t, c, q, "indexer.softmax_scaling", ("ih",), trained=False)
 
 
 def _for_every_query(t: Tape, c: Context, key: Tensor) -> Tensor:
@@ -98,6 +110,28 @@ def _for_every_query(t: Tape, c: Context, key: Tensor) -> Tensor:
     wide = t.tensor("index key", (*c.rows, "id", c.keys), key.width)
     t.run("clone", (key,), (wide,), (), ())
     return wide
+
+
+def tempered_by_head(
+    t: Tape, c: Context, q: Tensor, name: str, heads: Dims, *, trained: bool = True
+) -> Tensor:
+    """Mistral Large 4: ``q * (scale * log(position + 1) + bias)``, of each head its own."""
+    o = c.options
+    logs = t.tensor("logarithms of positions", (1, c.queries), FP32)
+    t.run("log", (), (logs,), (), ())
+    logs = op.cast(t, logs, q.width)
+    scale, bias = (
+        op.copy_of_weight(
+            t, t.parameter(f"{name}.{one}", heads, o.width, trained and o.base_trained), q.width
+        )
+        for one in ("scale", "bias")
+    )
+    dims: Dims = (1, c.queries, *heads)
+    y = op.mul(t, scale, logs, "temperatures", dims)
+    y = op.add_broadcast(t, y, bias, "temperatures")
+    out = op.mul(t, q, y, q.name, q.dims)
+    t.use(logs, scale, bias, y)
+    return out
 
 
 _NORM = ("weight", "bias")

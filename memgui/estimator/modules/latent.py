@@ -5,7 +5,7 @@ from __future__ import annotations
 from memgui.estimator import operators as op
 from memgui.estimator.modules.cache import cached
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.indexer import chosen_mask
+from memgui.estimator.modules.indexer import chosen_mask, tempered_by_head
 from memgui.estimator.modules.kernels import attend
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
@@ -29,6 +29,8 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
         narrow, before, q, gate = _queries_and_gate(t, c, x)
     else:
         narrow, q = _queries(t, c, x)
+    if not reach.rotated:
+        return _unrotated(t, c, x, narrow, q, reach)
     unrotated, turned = op.split(t, q, ("q", "q"), ((*c.rows, "a", "dp"), (*c.rows, "a", "p")))
     packed = projection(t, c, x, "attention.kv_a", "latent and key", ("lp",), ("h",), bias=m.attention_bias)
     latent, key = op.split(t, packed, ("latent", "rotated key"), ((*c.rows, "lk"), (*c.rows, 1, "p")))
@@ -37,6 +39,8 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
     if o.cache:
         latent, key = cached(t, c, latent, reach), cached(t, c, key, reach)
     queries = op.cat(t, (unrotated, turned), "q", (*c.rows, "a", "d"))
+    if m.head_temperature:
+        queries = tempered_by_head(t, c, queries, "softmax_scaling", ("a",))
     keys, values = _expanded(t, c, latent, key)
     masks = chosen_mask(t, c, x, narrow, reach) if reach.indexed else ()
     y = attend(t, c, queries, keys, values, reach, masks[0] if masks else None)
@@ -50,6 +54,29 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
         t.use(narrow, before, gate)
     t.use(q, packed, latent, key, turned, queries, keys, values, x, *((narrow, *masks) if masks else ()))
     return op.dropout(t, y, o.hidden_dropout)
+
+
+def _unrotated(t: Tape, c: Context, x: Tensor, narrow: Tensor, q: Tensor, reach: Reach) -> Tensor:
+    """Mistral Large 4's layers without positions: all of a head's key comes from the latent."""
+    m = c.model
+    packed = projection(t, c, x, "attention.kv_a", "latent", ("lk",), ("h",), bias=m.attention_bias)
+    latent = norm(t, c, packed, "kv_a_layernorm", part="qk_norm")
+    if c.options.cache:
+        latent = cached(t, c, latent, reach)
+    queries = op.cat(t, (q,), "q", (*c.rows, "a", "d"))
+    if m.head_temperature:
+        queries = tempered_by_head(t, c, queries, "softmax_scaling", ("a",))
+    rows: Dims = ("b", c.keys)
+    expanded = projection(t, c, latent, "attention.kv_b", "keys and values", ("a", "dg"), ("lk",))
+    made, values = op.split(t, expanded, ("k", "v"), ((*rows, "a", "d"), (*rows, "a", "dv")))
+    keys = op.clone(t, made, layout=BY_HEAD)
+    masks = chosen_mask(t, c, x, narrow, reach) if reach.indexed else ()
+    y = attend(t, c, queries, keys, values, reach, masks[0] if masks else None)
+    y = projection(
+        t, c, y, "attention.o", "output", ("h",), ("a", "dv"), bias=m.attention_output_bias, cut="row"
+    )
+    t.use(q, packed, latent, queries, keys, values, x, *masks)
+    return op.dropout(t, y, c.options.hidden_dropout)
 
 
 def _queries(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor]:

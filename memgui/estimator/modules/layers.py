@@ -160,6 +160,14 @@ MIXERS: dict[str, tuple[str, Module]] = {
         QT_TRANSLATE_NOOP("estimator", "attention to tokens chosen before"),
         attending("shared_indexed_attention"),
     ),
+    "unrotated_indexed_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention to chosen tokens without positions"),
+        attending("unrotated_indexed_attention"),
+    ),
+    "unrotated_shared_indexed_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention without positions to tokens chosen before"),
+        attending("unrotated_shared_indexed_attention"),
+    ),
     "unrotated_attention": (
         QT_TRANSLATE_NOOP("estimator", "attention without positions"),
         attending("unrotated_attention"),

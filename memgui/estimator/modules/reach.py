@@ -51,6 +51,8 @@ REACHES = {
     "attention_mamba2": FULL,
     "indexed_attention": Reach("full", indexed=True, indexer=True),
     "shared_indexed_attention": Reach("full", indexed=True),
+    "unrotated_indexed_attention": Reach("full", rotated=False, indexed=True, indexer=True),
+    "unrotated_shared_indexed_attention": Reach("full", rotated=False, indexed=True),
     "block_indexed_attention": Reach("full", indexed=True, indexer=True, by_head=True),
     "lending_attention": Reach("full", lends=True),
     "borrowing_attention": Reach("full", borrows=True),

@@ -9,7 +9,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.reach import REACHES, Reach, reaches
-from memgui.estimator.tape import Dims, Tape, Tensor
+from memgui.estimator.tape import NEW, Dims, Tape, Tensor
 
 FP32 = 4
 COMPLEX64 = 8
@@ -112,7 +112,10 @@ def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int
     if c.model.rotary_per_sequence:
         dims = ("b", *dims)
     angles = t.tensor("angles", dims, FP32)
-    t.run("cat", (positions,), (angles,), (), ())
+    if c.model.rotary_learned:
+        _learned(t, c, positions, angles)
+    else:
+        t.run("cat", (positions,), (angles,), (), ())
     if rotation.single:
         turns = t.tensor("rotary turns", dims, FP32)
         t.run("polar", (angles,), (turns,), (), ())
@@ -125,7 +128,26 @@ def _made(t: Tape, c: Context, rotation: Rotation, positions: Tensor, width: int
     return made
 
 
+def _learned(t: Tape, c: Context, positions: Tensor, angles: Tensor) -> None:
+    """Mistral Large 4: every frequency is multiplied by the exponential of a weight."""
+    before, t.module = t.module, "rope"
+    w = t.parameter("rotary_emb.alpha", ("p2",), FP32, c.options.base_trained, part="position_embedding")
+    factors = op.pointwise(t, "exp", w, "factors", saves="output")
+    frequencies = op.scale(t, factors, "frequencies")
+    where = t.tensor("positions", (c.queries, 1), FP32)
+    t.run("_to_copy", (positions,), (where,), (), ())
+    half = op.mul(t, where, frequencies, "angles", (c.queries, "p2"))
+    angles.grad = half.grad
+    t.record("cat", (half,), angles, (), ((half, NEW),))
+    t.module = before
+
+
 def _table(t: Tape, angles: Tensor, name: str, width: int) -> Tensor:
+    if angles.grad:
+        before, t.module = t.module, "rope"
+        made = op.cast(t, op.scale(t, op.pointwise(t, name, angles, f"rotary {name}", saves="input")), width)
+        t.module = before
+        return made
     exact = t.tensor(f"rotary {name}", angles.dims, FP32)
     t.run(name, (angles,), (exact,), (), ())
     scaled = t.tensor(exact.name, angles.dims, FP32)
@@ -136,11 +158,18 @@ def _table(t: Tape, angles: Tensor, name: str, width: int) -> Tensor:
 # -- in a layer -----------------------------------------------------------------------------------
 
 
-def rotate(t: Tape, c: Context, reach: Reach, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """Queries and keys (or what of them is rotated), turned as the model's code does it."""
+def rotate(t: Tape, c: Context, reach: Reach, *tensors: Tensor, detached: bool = False) -> tuple[Tensor, ...]:
+    """Queries and keys (or what of them is rotated), turned as the model's code does it.
+
+    ``detached``: no gradient goes back to the tables.
+    """
     found = c.rotary.get(reach.name)
     if found is None or not reach.rotated:
         return tensors
+    if detached and c.model.rotary_learned:
+        found = tuple([t.view(one, one.name, one.dims) for one in found])
+        for one in found:
+            one.grad = False
     if c.options.fused:
         return tuple([_in_place(t, c, x, found) for x in tensors])
     rotation = ROTATIONS[c.model.rotary_style]

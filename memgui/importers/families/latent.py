@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 from memgui.importers.config_reader import Config
 from memgui.importers.families.experts import by_sigmoids, first_dense
 from memgui.importers.families.llama import llama
-from memgui.importers.families.parts import experts, mixers, rhythm, shared_experts, stated_layers
+from memgui.importers.families.parts import every, experts, mixers, rhythm, shared_experts, stated_layers
 from memgui.importers.families.registry import Fields, family
+from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 KIMI = {"full_attention": "full_attention", "linear_attention": "kda"}
 KDA_CHUNK = 64
@@ -50,7 +53,7 @@ def deepseek_v2(c: Config) -> Fields:
     }
 
 
-ONE = ("glm4_moe_lite", "kimi_linear", "axk1", "axk2")
+ONE = ("glm4_moe_lite", "kimi_linear", "axk1", "axk2", "mistral_large4_text", "mistral_large4")
 """Types whose first layer is dense where nothing is said."""
 
 
@@ -98,6 +101,43 @@ def axk2(c: Config) -> Fields:
 def mistral4(c: Config) -> Fields:
     """DeepSeek's attention and experts, without a balance in the router."""
     return deepseek_v2(c)
+
+
+@family("mistral_large4_text", "mistral_large4")
+def mistral_large4(c: Config) -> Fields:
+    """GLM 5.2's indexer in front of DeepSeek's attention, without query latent; each fourth layer unrotated.
+
+    Frequencies and the queries' scale are learned; the router is Mistral 4's, in fp32.
+    """
+    fields = deepseek_v32(c)
+    layers = fields["num_hidden_layers"]
+    rotated = c.counts("no_rope_layers") or tuple(
+        int(not last) for last in every(c.count("no_rope_layer_interval", default=4), layers)
+    )
+    c.texts("layer_types")  # which are all alike
+    sources = c.counts("kv_source_layers")
+    if any(source != i for i, source in enumerate(sources)):
+        c.refuse(
+            "kv_source_layers",
+            QT_TRANSLATE_NOOP(
+                "messages", "{file}: {where}: layers that share a latent are not described yet."
+            ),
+        )
+    kinds = fields.get("layer_types", ("full_attention",))
+    each = zip(cycle(kinds), rotated[:layers], strict=False)
+    return {
+        **fields,
+        **mixers([kind if turned else f"unrotated_{kind}" for kind, turned in each]),
+        "q_lora_rank": None,
+        "head_temperature": True,
+        "rotary_learned": True,
+        "rotary_style": "pairs_quarters",
+        "router_scoring": "softmax",
+        "router_correction_bias": False,
+        "norm_topk_prob": True,
+        "routed_scaling": True,
+        "final_logit_softcapping": c.number_or_none("final_logit_softcapping"),
+    }
 
 
 @family("deepseek")

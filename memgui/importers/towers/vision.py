@@ -205,14 +205,26 @@ PIXTRAL_14 = {"patch_size": 14, "image_size": 1540}
 """The tower of a Mistral 3 that states none."""
 
 
-@towers("mistral3", "ministral3")
+PIXTRAL_LARGE = {
+    "hidden_size": 2048,
+    "intermediate_size": 6144,
+    "num_hidden_layers": 30,
+    "num_attention_heads": 16,
+    "patch_size": 14,
+    "image_size": 1540,
+}
+"""The tower of a Mistral Large 4 that states none."""
+
+
+@towers("mistral3", "ministral3", "mistral_large4")
 def mistral3(s: Source) -> list[Tower]:
     """Pixtral, patches joined, two linear layers; Ministral's files may be of text alone."""
     if s.file.value.get("model_type") == "ministral3" and "vision_config" not in s.file:
         return []
     t, outer = Tower("vision"), s.outer()
     stated = s.file.child_or_none("vision_config", null=True) is not None
-    width = pixtral_vit(t, s.config("vision_config", "pixtral") if stated else s.named(PIXTRAL_14, "pixtral"))
+    usual = PIXTRAL_LARGE if s.file.value.get("model_type") == "mistral_large4" else PIXTRAL_14
+    width = pixtral_vit(t, s.config("vision_config", "pixtral") if stated else s.named(usual, "pixtral"))
     bias = outer.flag("multimodal_projector_bias", default=False)
     t.norm("projector.norm", width, bias=False)
     t.linear("projector.merge", width * outer.count("spatial_merge_size", default=2) ** 2, width, bias=False)

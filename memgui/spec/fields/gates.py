@@ -24,6 +24,19 @@ FIELDS: tuple[Field, ...] = (
         applies=latent,
     ),
     flag(
+        "head_temperature",
+        QT_TRANSLATE_NOOP("fields", "Queries scaled by head"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Queries are scaled by the logarithm of their position, as each head learns."
+        ),
+        applies=latent,
+    ),
+    flag(
+        "rotary_learned",
+        QT_TRANSLATE_NOOP("fields", "Learned frequencies"),
+        QT_TRANSLATE_NOOP("fields", "The rotation's frequencies have weights that are trained."),
+    ),
+    flag(
         "experts_norm",
         QT_TRANSLATE_NOOP("fields", "Norm behind experts"),
         QT_TRANSLATE_NOOP("fields", "What the experts give together goes through a norm."),

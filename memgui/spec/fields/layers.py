@@ -24,6 +24,14 @@ FIELDS: tuple[Field, ...] = (
             Choice("unrotated_attention", QT_TRANSLATE_NOOP("fields", "full attention, not rotated")),
             Choice("indexed_attention", QT_TRANSLATE_NOOP("fields", "attention with an indexer")),
             Choice("shared_indexed_attention", QT_TRANSLATE_NOOP("fields", "attention, indexer shared")),
+            Choice(
+                "unrotated_indexed_attention",
+                QT_TRANSLATE_NOOP("fields", "attention with an indexer, no positions"),
+            ),
+            Choice(
+                "unrotated_shared_indexed_attention",
+                QT_TRANSLATE_NOOP("fields", "attention, indexer shared, no positions"),
+            ),
             Choice("block_indexed_attention", QT_TRANSLATE_NOOP("fields", "attention to chosen blocks")),
             Choice("windowed_attention", QT_TRANSLATE_NOOP("fields", "window, keys are values")),
             Choice("compressed_sparse_attention", QT_TRANSLATE_NOOP("fields", "window and chosen entries")),

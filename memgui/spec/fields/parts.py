@@ -32,8 +32,8 @@ def has(scenario: Scenario, *kinds: str) -> bool:
 
 def indexed(scenario: Scenario) -> bool:
     """Whether an indexer picks the tokens that attention reads."""
-    return in_blocks(scenario) or has(
-        scenario, "indexed_attention", "shared_indexed_attention", "compressed_sparse_attention"
+    return in_blocks(scenario) or any(
+        "indexed" in kind or kind == "compressed_sparse_attention" for kind in scenario.model.layer_types
     )
 
 
