@@ -17,8 +17,8 @@ from typing import Final
 
 from memgui.estimator.overhead import BLOCK, LARGE_SEGMENT, OWN_SEGMENT, SEGMENT_STEP, SMALL, UNSPLIT
 
-FIRST: Final = 1 << 44
-"""Addresses from one segment to the next: more than any segment has."""
+FIRST: Final = 1 << 160
+"""Addresses from one segment to the next: more than any segment has, of whatever a person may ask for."""
 
 
 class Block:

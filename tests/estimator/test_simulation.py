@@ -180,6 +180,19 @@ def test_a_large_rest_is_split_off_and_a_small_one_counted() -> None:
     assert (allocator.allocated, allocator.reserved) == (71 * MIB - 512, 72 * MIB)
 
 
+def test_segments_of_any_size_lie_apart() -> None:
+    allocator, size = Allocator(), 1 << 44
+    whole = allocator.take(2 * size)
+    allocator.give(whole)
+    halves = [allocator.take(size) for _ in range(2)]
+    further = allocator.take(2 * size)
+    allocator.give(further)
+    halves += [allocator.take(size) for _ in range(2)]
+    for block in halves:  # the second half of one, then the first half of the next
+        allocator.give(block)
+    assert (allocator.allocated, allocator.reserved) == (0, 4 * size)
+
+
 def test_expandable_segments_grow_at_their_end() -> None:
     """Whole pages of 20 MiB; what a block leaves is split off, and its end is taken last."""
     allocator = Allocator(expandable=True)
