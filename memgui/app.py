@@ -173,7 +173,7 @@ class Program(QObject):
         self.context.pins.changed.connect(self.autosave.look_again)
         self.autosave.failed.connect(library.told)
         for notice in tuple(self._early):
-            self.interior.notices.show_notice(notice)
+            self.interior.tell(notice)
         self._look_back()
         self.ready.emit()
 

@@ -100,7 +100,7 @@ class Library(Opening):
         """Open a preset: a whole scenario, or a model profile into the open one."""
         from memgui.planning.opening import unread_runs
 
-        loaded = self._try(lambda: self._presets.load(entry))
+        loaded = self._try(lambda: self._presets.load(entry), of_opening=True)
         if loaded is None:
             return
         self._seen[entry.key] = loaded.entry

@@ -14,6 +14,7 @@ class Notice(msgspec.Struct, frozen=True):
 
     ``severity``: ``info``, ``warning``, ``error``.  ``details`` are shown when asked for.
     ``action`` is done by a button called ``action_text`` (an msgid, context ``"messages"``).
+    ``of_opening``: it says how opening something went, which is old once something else is open.
     """
 
     message: Message
@@ -21,3 +22,4 @@ class Notice(msgspec.Struct, frozen=True):
     details: tuple[Message, ...] = ()
     action_text: str = ""
     action: Callable[[], object] | None = None
+    of_opening: bool = False

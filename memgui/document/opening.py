@@ -18,7 +18,7 @@ from memgui.document.jobs import Job, Jobs
 from memgui.document.nearby import Nearby
 from memgui.document.reading import Reading
 from memgui.document.telling import Telling
-from memgui.files.bounded import FileFault, display_name
+from memgui.files.bounded import FileFault, told_name
 from memgui.presets import share
 from memgui.presets.codec import Decoded
 from memgui.presets.recent import with_recent, without_recent
@@ -126,13 +126,13 @@ class Opening(Telling):
 
             faults: list[Message] = []
             for number, path in enumerate(paths, 1):
-                reading.name = display_name(path)
+                reading.name = told_name(path)
                 try:
                     found = opened_path(path, progress)
                 except FileFault as fault:
                     faults.append(fault.message)
                 else:
-                    left = [Message(_LEFT, {"file": display_name(path)}) for path in paths[number:]]
+                    left = [Message(_LEFT, {"file": told_name(path)}) for path in paths[number:]]
                     return found, (*faults, *left, *others)
             return None, (*faults, *others)
 
@@ -142,19 +142,19 @@ class Opening(Telling):
             if found is not None:
                 self.show(found, beside, was_said=was_said)
             elif len(beside) == 1:
-                self._tell(beside[0], severity="error")
+                self._tell(beside[0], severity="error", of_opening=True)
             else:
                 text = QT_TRANSLATE_NOOP("messages", "Nothing of it can be opened: {count} files.")
-                self._tell(Message(text, {"count": len(beside)}), beside, severity="error")
+                self._tell(Message(text, {"count": len(beside)}), beside, severity="error", of_opening=True)
 
         def failed(error: Exception) -> None:
             reading.end()
-            self._failed(error)
+            self._failed(error, of_opening=True)
 
         if self._reading is not None:
             self._reading.end()
         reading = self._reading = Reading(
-            display_name(paths[0]), self.told.emit, lambda: self._jobs.cancel("open"), self
+            told_name(paths[0]), self.told.emit, lambda: self._jobs.cancel("open"), self
         )
         self._jobs.run("open", read, opened, failed, asked=True)
 
@@ -169,7 +169,7 @@ class Opening(Telling):
 
     def _take(self, found: Opened, beside: tuple[Message, ...] = (), *, was_said: bool = False) -> None:
         content, report = found.content, found.report
-        name = found.name or (found.model.name if found.path is None else display_name(found.path))
+        name = found.name or (found.model.name if found.path is None else told_name(found.path))
         told: tuple[Message, ...] = ()
         if isinstance(content, Scenario):
             self._load(State(content, content.model, name, measured=found.measured, report=report), name)
@@ -213,7 +213,7 @@ class Opening(Telling):
             text = QT_TRANSLATE_NOOP("messages", "{said} {changed}")
             said = Message(text, {"said": said, "changed": told[0]})
         if details or was_said or counts or told:
-            self._tell(said, details, severity=severity)
+            self._tell(said, details, severity=severity, of_opening=True)
 
     def open_text(self, text: str) -> bool:
         """Open a preset shared as text; false where the text claims to be none."""
@@ -221,7 +221,7 @@ class Opening(Telling):
 
         if not share.is_text(text):
             return False
-        decoded: Decoded | None = self._try(lambda: share.from_text(text))
+        decoded: Decoded | None = self._try(lambda: share.from_text(text), of_opening=True)
         if decoded is not None:
             self._take(of_preset(decoded))
         return True
@@ -233,7 +233,7 @@ class Opening(Telling):
         try:
             found = named(name, self.catalog)
         except UnknownName as unknown:
-            self._tell(unknown.message, severity="error")
+            self._tell(unknown.message, severity="error", of_opening=True)
             return
         told = self._put(found.model, None, found.report)
         self._say_open(found.model.name, (*found.report.assumed, *told))

@@ -20,17 +20,17 @@ class Telling(QObject):
     told = Signal(object)
     """A :class:`Notice`."""
 
-    def _try(self, work: Callable[[], T]) -> T | None:
+    def _try(self, work: Callable[[], T], *, of_opening: bool = False) -> T | None:
         try:
             return work()
         except FileFault as fault:
-            self._failed(fault)
+            self._failed(fault, of_opening=of_opening)
             return None
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: Exception, *, of_opening: bool = False) -> None:
         if not isinstance(error, FileFault):
             raise error
-        self._tell(error.message, severity="error")
+        self._tell(error.message, severity="error", of_opening=of_opening)
 
     def _tell(
         self,
@@ -40,5 +40,6 @@ class Telling(QObject):
         severity: str = "info",
         action_text: str = "",
         action: Callable[[], object] | None = None,
+        of_opening: bool = False,
     ) -> None:
-        self.told.emit(Notice(message, severity, details, action_text, action))
+        self.told.emit(Notice(message, severity, details, action_text, action, of_opening))

@@ -71,6 +71,13 @@ def display_name(path: StrPath) -> str:
     return printable(text)
 
 
+def told_name(path: StrPath) -> str:
+    """:func:`display_name`; a ``config.json`` is told from others by its folder's."""
+    folder, name = os.path.split(os.path.abspath(path))
+    above = os.path.basename(folder)
+    return f"{printable(above)}/{name}" if above and name == "config.json" else display_name(path)
+
+
 def printable(text: str, limit: int = 120) -> str:
     """``text`` escaped and cut at ``limit`` characters."""
     return escaped(text if len(text) <= limit else text[:limit] + "…")

@@ -34,10 +34,12 @@ from memgui.gui.toolbar import Toolbar
 from memgui.gui.verdict.advice import Advice
 
 if TYPE_CHECKING:
+    from memgui.document.notice import Notice
     from memgui.gui.model_picker import ModelPicker
     from memgui.gui.name_bar import NameBar
     from memgui.gui.notice_bar import NoticeBar
     from memgui.gui.report.reports import Reports
+    from memgui.spec import ModelSpec
 
 
 SOON_MS = 1
@@ -54,6 +56,7 @@ class Interior(QObject):
         super().__init__(window)
         self.window = window
         self.context = context
+        self._told_of: ModelSpec | None = None  # what was open when the newest notice came
         self._pieces = self._furnish(at_once=at_once)
         if at_once:
             self.finish()
@@ -164,7 +167,8 @@ class Interior(QObject):
         window.escaped.connect(self._escaped)
         window.closing.connect(lambda: window.state.put("tab", self.tabs.current))
         window.installEventFilter(self)
-        context.library.told.connect(lambda notice: self.notices.show_notice(notice))
+        context.library.told.connect(self.tell)
+        context.document.changed.connect(self._let_old_news_go)
         context.document.result.connect(self.toolbar.model.set_result)
         context.document.result.connect(self._speak_later)
         context.view.changed.connect(self._view_changed)
@@ -288,6 +292,20 @@ class Interior(QObject):
 
     def _narrowed(self) -> None:
         self._show_presets(not self.window.body.presets.isHidden())
+
+    def tell(self, notice: Notice) -> None:
+        """Show a notice over the verdict."""
+        self.notices.show_notice(notice)
+        self._told_of = self.context.document.state.origin
+
+    def _let_old_news_go(self) -> None:
+        """How opening went is no news any more when something else is open."""
+        if self._told_of is None or self._told_of is self.context.document.state.origin:
+            return
+        self._told_of = None
+        notice = self.notices.notice
+        if notice is not None and notice.of_opening:
+            self.notices.dismiss()
 
     def _escaped(self) -> None:
         if "notices" in self.__dict__:

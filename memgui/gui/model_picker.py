@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from memgui.catalog import ModelEntry
 from memgui.document.library import Library
+from memgui.files.bounded import told_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.search_item import Item
 from memgui.gui.search_popup import SearchPopup
@@ -35,7 +36,7 @@ class ModelPicker:
         self._library.nearby.look_for_models()
         file = _file(text)
         if file is not None:
-            return [Item(_short(str(file)), "", str(file), file, translate("ModelPicker", "Open a file"))]
+            return [Item(told_name(file), "", str(file), file, translate("ModelPicker", "Open a file"))]
         words = text.casefold().split()
         mine = translate("ModelPicker", "My presets")
         recent = translate("ModelPicker", "Recent files")
@@ -45,7 +46,7 @@ class ModelPicker:
             if entry.state is State.OK and all(word in entry.name.casefold() for word in words)
         ]
         found += [
-            Item(_short(path), "", path, Path(path), recent)
+            Item(told_name(path), "", path, Path(path), recent)
             for path in self._library.recent_files()
             if all(word in path.casefold() for word in words)
         ]
@@ -100,9 +101,3 @@ def _file(text: str) -> Path | None:
     """
     path = Path(os.path.expanduser(text.strip().strip("\"'")))
     return path if path.is_absolute() and "\0" not in text else None
-
-
-def _short(path: str) -> str:
-    """A file by its name, a config.json by its folder too."""
-    parts = Path(path).parts
-    return "/".join(parts[-2:]) if len(parts) > 2 and parts[-1] == "config.json" else parts[-1]

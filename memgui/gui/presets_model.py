@@ -12,6 +12,7 @@ from PySide6.QtGui import QStandardItem, QStandardItemModel
 
 from memgui.catalog import ModelEntry
 from memgui.document.library import Library
+from memgui.files.bounded import told_name
 from memgui.gui.texts import message_text
 from memgui.gui.tips import plain
 from memgui.presets.entries import State
@@ -88,9 +89,7 @@ class PresetsModel(QStandardItemModel):
         files = [path for path in library.recent_files() if _has(words, path)]
         heading = self._heading("files", translate("Presets", "Recent files"), len(files))
         for path in files:
-            parts = Path(path).parts
-            name = "/".join(parts[-2:]) if parts[-1] == "config.json" and len(parts) > 2 else parts[-1]
-            row = _row(Row.FILE, name, Path(path), f"file/{path}")
+            row = _row(Row.FILE, told_name(path), Path(path), f"file/{path}")
             row.setToolTip(plain(path))
             heading.appendRow(row)
         if not files and not words:

@@ -117,7 +117,8 @@ def _pipeline(scenario: Scenario) -> Iterator[Issue]:
     elif steps < split.pipeline:
         text = QT_TRANSLATE_NOOP(
             "messages",
-            "Of {stages} pipeline stages some always wait: the micro batches of a step are {steps}.",
+            "Of {stages} pipeline stages some always wait: a step has {steps} "
+            "{steps:micro batch|micro batches}.",
         )
         values = {"steps": steps, "stages": split.pipeline}
         yield Issue("warning", "pipeline_not_filled", (path, "parallelism.pipeline"), Message(text, values))

@@ -70,7 +70,7 @@ def test_of_several_files_the_first_that_can_be_is_opened_and_the_rest_accounted
     drop(inside, mime)
     qtbot.waitUntil(lambda: house.document.scenario.model.name == "Small-1B")
     notice = house.told[-1]
-    assert notice.message.text == "config.json is open; not opened: 4."
+    assert notice.message.text == "Small-1B/config.json is open; not opened: 4."
     details = [line.text for line in notice.details]
     assert [name in line for name, line in zip(("gone", "broken", preset.name), details, strict=False)] == [
         True
@@ -496,6 +496,28 @@ def test_a_path_is_looked_for_when_it_is_opened_and_not_while_it_is_typed(
     qtbot.waitUntil(lambda: bool(house.told))
     assert house.told[-1].message.text == "config.json is not there (any more)."
     assert looked == []
+
+
+def test_how_opening_went_is_no_news_once_something_else_is_open(inside: Interior, house: House) -> None:
+    library, bar = house.library, inside.notices
+    library.open_named("no such model")
+    house.document.edit(LENGTH, 64)
+    assert "no such model" in bar.text
+    assert bar.isVisible()  # an edit opens nothing
+    library.open_named("Qwen3-8B")
+    assert not bar.isVisible()
+    library.open_named("Qwen3-8B-Instruct")  # another version, which is said
+    assert "Qwen3-8B" in bar.text
+    assert bar.isVisible()
+    house.document.undo_stack.undo()
+    assert not bar.isVisible()
+    library.save_as("Mine")
+    (entry,) = library.presets()
+    library.delete(entry)
+    library.open_named("gpt2")
+    assert bar.isVisible()
+    assert bar.notice is not None
+    assert not bar.notice.of_opening or "gpt2" in bar.text
 
 
 def test_what_is_no_path_opens_no_file(inside: Interior) -> None:
