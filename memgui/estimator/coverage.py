@@ -31,7 +31,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "hidden_act": (*GATES, "xielu"),
     "rotary_style": tuple(ROTATIONS),
     "router_balance": ("none", "fp32", "own"),
-    "attention_gate": ("none", "elementwise", "per_head", "per_head_sigmoid"),
+    "attention_gate": ("none", "elementwise", "elementwise_biased", "per_head", "per_head_sigmoid"),
     "score_masking": tuple(MASKINGS),
     "router_scoring": tuple(ROUTERS),
     "expert_layout": tuple(EXPERTS),

@@ -87,6 +87,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     embedding_norm: bool = False
     embedding_scaling: str = "none"
     residual_scaling: bool = False
+    stream_scaling: bool = False
     layer_scalar: bool = False
     mup_scaling: bool = False
     logit_scaling: bool = False
@@ -114,6 +115,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     value_scaling: bool = False
     query_temperature: bool = False
     head_temperature: bool = False
+    temperature_once: bool = False
     heads_in_order: bool = False
 
     # windows
@@ -139,6 +141,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     shared_experts_first: bool = False
     experts_summed_in_fp32: bool = False
     experts_norm: bool = False
+    experts_scaled: bool = False
     router_bias: bool = False
     router_correction_bias: bool = False
     router_balance: str = "none"
@@ -182,6 +185,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mamba_inner_norm: str = "none"
     residual_in_fp32: bool = False
     logits_in_fp32: bool = False
+    cap_in_fp32: bool = False
     loss_in_fp32: bool = False
 
     # linear attention (``gated_delta_net``, ``kda``) and recurrences (``rg_lru``, ``short_conv``)

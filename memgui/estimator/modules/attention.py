@@ -92,6 +92,12 @@ def attention(
         assert opening is not None
         y = op.mul(t, y, op.pointwise(t, "sigmoid", opening, "gate", saves="output"), "gated", y.dims)
         t.use(opening)
+    elif m.attention_gate == "elementwise_biased":
+        opening = projection(t, c, x, "attention.gate", "gate", HEADS, ("h",))
+        bias = t.parameter("attention.gate_bias", ("a",), o.width, o.base_trained)
+        opening = op.add_broadcast(t, opening, bias, "gate")
+        y = op.mul(t, y, op.pointwise(t, "sigmoid", opening, "gate", saves="output"), "gated", y.dims)
+        t.use(opening)
     elif m.attention_gate == "per_head":
         opened = op.cast(t, projection(t, c, x, "attention.gate", "gate", ("a",), ("h",)), FP32)
         opened = op.cast(t, softplus(t, opened), y.width)
@@ -114,7 +120,12 @@ def attention(
 
 
 def _tempered(t: Tape, c: Context, q: Tensor) -> Tensor:
-    """Llama 4: queries scaled by a number for each position, made in the layer, in fp32."""
+    """Llama 4: queries scaled by a number for each position, made in the layer, in fp32.
+
+    Beam's are made once for all layers.
+    """
+    if c.temperatures is not None:
+        return op.cast(t, op.mul(t, op.cast(t, q, FP32), c.temperatures, "q", q.dims), q.width)
     scales = t.tensor("attention scales", (1, c.queries, 1, 1), FP32)
     t.run("log1p", (), (scales,), (), ())
     return op.cast(t, op.mul(t, q, scales, "q", q.dims), q.width)

@@ -50,6 +50,7 @@ class Context:
         "sizes",
         "states",
         "table",
+        "temperatures",
         "variants",
     )
 
@@ -88,6 +89,8 @@ class Context:
         """an encoder's states"""
         self.lent: dict[str, tuple[Tensor, Tensor]] = {}
         """keys and values that later layers use, by reach"""
+        self.temperatures: Tensor | None = None
+        """what queries of layers without rotation are scaled by, of each position"""
         self.variants: dict[str, tuple[ModelSpec, Sizes]] = {}
         """layers of other sizes, by mixer"""
         self.own: Tensor | None = None

@@ -81,6 +81,10 @@ def _shared(t: Tape, c: Context, width: int, embedded: int = 0) -> None:
         if m.explicit_mask:  # Falcon makes rotary tables all the same
             tables(t, c, width)
             c.rotary.clear()
+    if m.temperature_once:
+        c.temperatures = t.tensor("attention scales", (1, c.queries, 1, 1), FP32)
+        t.run("exp", (), (c.temperatures,), (), ())
+        t.hand_out(c.temperatures)
     masks(t, c, embedded if embedded and m.position_embedding == "alibi" else width)
 
 
@@ -189,6 +193,8 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     t.module = "loss"
     if m.logit_scaling:
         logits = op.scale(t, logits)
+    if m.cap_in_fp32:
+        logits = op.cast(t, logits, FP32)
     if m.final_logit_softcapping is not None:
         logits = op.soft_cap(t, logits)
     if m.logits_in_fp32:

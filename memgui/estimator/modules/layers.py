@@ -308,9 +308,13 @@ def _post_branch(t: Tape, c: Context, x: Tensor, module: Module, before: str, af
 def _sandwich(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
     """``x + norm(module(norm(x)))``."""
     y = module(t, c, norm(t, c, x, before))
-    normed = _branch(t, c, norm(t, c, y, after))
+    normed = norm(t, c, y, after)
     t.use(y)
-    return op.add(t, x, normed, "residual stream")
+    if c.model.stream_scaling:  # Beam, by how deep the layer is
+        out = op.add(t, op.scale(t, normed), op.scale(t, x, "residual stream"), "residual stream")
+        t.use(x, normed)
+        return out
+    return op.add(t, x, _branch(t, c, normed), "residual stream")
 
 
 def _normed(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:

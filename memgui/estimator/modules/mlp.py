@@ -53,6 +53,11 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
         else:
             product = op.mul(t, up, activate(t, gate), "product", inner)
         named = (gate, up)
+    elif m.hidden_act == "silu_upcast":
+        gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=into)
+        up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=into)
+        product = upcast_silu(t, gate, up)
+        named = (gate, up, product)
     else:
         gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=into)
         if few:
@@ -197,6 +202,12 @@ def clamped_silu(t: Tape, x: Tensor) -> Tensor:
     return silu(t, op.pointwise(t, "clamp", x, "gate, clamped", saves="input"))
 
 
+def upcast_silu(t: Tape, gate: Tensor, up: Tensor) -> Tensor:
+    """Beam: ``(silu(gate32) * up32).to(dtype)``."""
+    activated = silu(t, op.cast(t, gate, FP32))
+    return op.cast(t, op.mul(t, activated, op.cast(t, up, FP32), "product", gate.dims), gate.width)
+
+
 ACTIVATIONS: dict[str, Callable[[Tape, Tensor], Tensor]] = {
     "silu": silu,
     "gelu": gelu,
@@ -208,5 +219,6 @@ ACTIVATIONS: dict[str, Callable[[Tape, Tensor], Tensor]] = {
     "relu": relu,
     "relu2": relu_squared,
     "silu_clamped": clamped_silu,
+    "silu_upcast": silu,
 }
 """Activations of one tensor, by their names in configurations."""

@@ -6,15 +6,13 @@ from collections.abc import Callable
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.mlp import ACTIVATIONS, clamped_swiglu, mlp
+from memgui.estimator.modules.mlp import ACTIVATIONS, clamped_swiglu, mlp, upcast_silu
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.parameter_adapters import with_adapter
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.routers import Routed, logits, route
 from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
 
-SCALED_AFTER = ("minimax_m3", "minimax_m3_vl_text")
-"""Models that scale what their routed experts give, and not the weights of these."""
 INT32 = 4
 INT64 = 8
 FP32 = 4
@@ -34,7 +32,7 @@ def sparse(t: Tape, c: Context, x: Tensor) -> Tensor:
         beside = shared(t, c, x)
         y = EXPERTS[m.expert_layout](t, c, x)
         laguna = m.routed_scaling and m.router_scoring == "sigmoid_summed" and m.router_casts_back
-        if laguna or m.model_type in SCALED_AFTER:
+        if laguna or m.experts_scaled:
             y = op.scale(t, y)
         y = op.add(t, y, beside)
         t.use(beside)
@@ -46,6 +44,8 @@ def sparse(t: Tape, c: Context, x: Tensor) -> Tensor:
             y = op.cast(t, both, x.width)
         elif m.n_shared_experts:
             y = op.add(t, y, shared(t, c, x))
+        elif m.experts_scaled:
+            y = op.scale(t, y)
     if m.experts_norm:
         y = norm(t, c, y, "post_mlp_layernorm")
     t.use(x)
@@ -194,6 +194,14 @@ def _activated(activation: str) -> Callable[[Tape, Tensor, Dims], Tensor]:
     return gated
 
 
+def _upcast(t: Tape, both: Tensor, inner: Dims) -> Tensor:
+    """Beam: gate and up in fp32."""
+    gate, up = _halves(t, both, inner)
+    y = upcast_silu(t, gate, up)
+    t.use(gate, up)
+    return y
+
+
 def clamped_silu(t: Tape, both: Tensor, inner: Dims) -> Tensor:
     """DeepSeek V4: ``silu(gate) * up`` with gate and up clamped."""
     gate, up = _halves(t, both, inner)
@@ -208,6 +216,7 @@ GATES: dict[str, Callable[[Tape, Tensor, Dims], Tensor]] = {
     **{name: _activated(name) for name in ACTIVATIONS},
     "swiglu_clamped": clamped_swiglu,
     "silu_clamped": clamped_silu,
+    "silu_upcast": _upcast,
 }
 """How experts gate, by activation."""
 

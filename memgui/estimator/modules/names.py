@@ -231,7 +231,7 @@ WRAPPED: dict[str, dict[str, str]] = {
             *("deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm4_moe", "glm_moe_dsa"),
             *("qwen3_moe", "qwen3_next", "olmoe", "flex_olmo", "dots1", "ernie4_5_moe", "hunyuan_v1_moe"),
             *("glm4_moe_lite", "glm4v_moe_text", "afmoe", "cohere2_moe", "exaone_moe", "mellum"),
-            *("sarvam_mla", "solar_open"),
+            *("sarvam_mla", "solar_open", "beam"),
         ),
         OLD_EXPERTS,
     ),

@@ -225,6 +225,7 @@ def minimax_m3(c: Config) -> Fields:
         "hidden_act": "swiglu_clamped",
         "fused_gate_up": True,
         "shared_experts_first": True,
+        "experts_scaled": True,
         "qk_norm": "head",
     }
 

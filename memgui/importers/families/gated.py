@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.importers.config_reader import Config
-from memgui.importers.families.experts import first_dense, qwen3_moe
+from memgui.importers.families.experts import by_sigmoids, first_dense, qwen3_moe
 from memgui.importers.families.gpt import cohere2
 from memgui.importers.families.llama import llama, qwen3
 from memgui.importers.families.parts import (
@@ -171,4 +171,40 @@ def kolibri(c: Config) -> Fields:
         "router_upcast": True,
         "router_correction_bias": True,
         "norm_topk_prob": c.flag("norm_topk_prob", default=False),
+    }
+
+
+@family("beam")
+def beam(c: Config) -> Fields:
+    """Qwen 3's heads behind a gate, no rotation beyond windows, norms around each half, SwiGLU in fp32.
+
+    Branches and residual stream are scaled by depth; the first layers are dense.
+    """
+    fields = {**llama(c), "qk_norm": "head"}
+    layers = fields["num_hidden_layers"]
+    computed = ["sliding_attention" if (i + 1) % 6 else "full_attention" for i in range(layers)]
+    computed[-1:] = ["full_attention"]
+    kinds = stated_layers(c, "layer_types", layers) or tuple(computed)
+    rotated = c.within("rope_parameters").stated.value.get("full_attention") is not None
+    windows = {**mixers(kinds), "sliding_window": window_size(c)}
+    return {
+        **fields,
+        **(windows if rotated else unrotated_beyond_windows(windows)),
+        **experts(c),
+        **first_dense(c, layers, 3),
+        **by_sigmoids(c),
+        "routed_scaling": False,
+        "experts_scaled": True,
+        "hidden_act": "silu_upcast",
+        "norm": "rms_norm_fp32",
+        "norm_placement": "sandwich",
+        "attention_gate": "elementwise_biased",
+        "attention_output_bias": False,
+        "rotary_style": "half_fp32",
+        "rotary_per_layer_type": True,
+        "query_temperature": not rotated,
+        "temperature_once": not rotated,
+        "stream_scaling": True,
+        "final_logit_softcapping": c.number_or_none("final_logit_softcapping"),
+        "cap_in_fp32": c.number_or_none("final_logit_softcapping") is not None,
     }

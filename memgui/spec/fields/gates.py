@@ -32,6 +32,25 @@ FIELDS: tuple[Field, ...] = (
         applies=latent,
     ),
     flag(
+        "temperature_once",
+        QT_TRANSLATE_NOOP("fields", "Query scales made once"),
+        QT_TRANSLATE_NOOP(
+            "fields", "What scales queries of layers without rotation is made once, and multiplied in fp32."
+        ),
+    ),
+    flag(
+        "stream_scaling",
+        QT_TRANSLATE_NOOP("fields", "Residual stream scaled"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Branch and residual stream are both multiplied by a number of the layer."
+        ),
+    ),
+    flag(
+        "cap_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Cap in fp32"),
+        QT_TRANSLATE_NOOP("fields", "Logits are cast to fp32 before they are capped."),
+    ),
+    flag(
         "rotary_learned",
         QT_TRANSLATE_NOOP("fields", "Learned frequencies"),
         QT_TRANSLATE_NOOP("fields", "The rotation's frequencies have weights that are trained."),
@@ -40,6 +59,12 @@ FIELDS: tuple[Field, ...] = (
         "experts_norm",
         QT_TRANSLATE_NOOP("fields", "Norm behind experts"),
         QT_TRANSLATE_NOOP("fields", "What the experts give together goes through a norm."),
+        applies=experts,
+    ),
+    flag(
+        "experts_scaled",
+        QT_TRANSLATE_NOOP("fields", "Experts scaled"),
+        QT_TRANSLATE_NOOP("fields", "What the routed experts give is multiplied by a number."),
         applies=experts,
     ),
     flag(

@@ -215,6 +215,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("xielu", QT_TRANSLATE_NOOP("fields", "xIELU, with two weights")),
         Choice("swiglu_clamped", QT_TRANSLATE_NOOP("fields", "SwiGLU, clamped")),
         Choice("silu_clamped", QT_TRANSLATE_NOOP("fields", "SiLU, clamped (DeepSeek V4)")),
+        Choice("silu_upcast", QT_TRANSLATE_NOOP("fields", "SiLU in fp32 (Beam)")),
     ),
     flag(
         "gated_mlp",
@@ -286,6 +287,9 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "A projection of its own gates what attention gives."),
         Choice("none", QT_TRANSLATE_NOOP("fields", "none")),
         Choice("elementwise", QT_TRANSLATE_NOOP("fields", "each element, sigmoid (Trinity)")),
+        Choice(
+            "elementwise_biased", QT_TRANSLATE_NOOP("fields", "each element, a bias for each head (Beam)")
+        ),
         Choice("per_head", QT_TRANSLATE_NOOP("fields", "each head, softplus (Laguna)")),
         Choice("per_head_sigmoid", QT_TRANSLATE_NOOP("fields", "each head, sigmoid (LFM3)")),
     ),
