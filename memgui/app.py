@@ -104,9 +104,15 @@ class Program(QObject):
         self.autosave = Autosave(self.document, self._keep, lambda: self.context.jobs, parent=self)
         if content is not None:
             self.autosave.look_again()  # it is kept before anything is edited
-        self.document.settle()
+        self._show_something()
         self.window = MainWindow(self.document, self.selection, self.view, paths.window)
         self.window.painted.connect(self._furnish_by_pieces)
+
+    def _show_something(self) -> None:
+        """The picture of what is open; where there is none, of what could be computed before it."""
+        session = self._recovery.session
+        if self.document.settle().shown is None and session is not None and session.computed is not None:
+            self.document.show_instead(session.computed)
 
     @cached_property
     def context(self) -> AppContext:
@@ -243,6 +249,7 @@ class Program(QObject):
         return partial(self.keeper.write, self._session(state))
 
     def _session(self, state: State) -> Session:
+        shown = self.document.last_result.shown
         return Session(
             scenario=state.scenario,
             origin=state.origin,
@@ -253,6 +260,7 @@ class Program(QObject):
             measured=state.measured,
             report=state.report,
             asked=state.asked,
+            computed=shown.scenario if shown is not None and shown.scenario != state.scenario else None,
         )
 
     def _pinned(self) -> tuple[Pinned, ...]:

@@ -308,6 +308,12 @@ class Document(QObject):
             self._recompute()
         return self._last
 
+    def show_instead(self, scenario: Scenario) -> None:
+        """Where nothing could be computed yet: the picture that is shown, dimmed, is of this set-up."""
+        if self._last.shown is None:
+            found, _ = self._answer(scenario)
+            self._last = msgspec.structs.replace(self._last, last_good=found)
+
     def _finish_and_push(
         self,
         state: State,
@@ -335,27 +341,29 @@ class Document(QObject):
             self.restored.emit(look_at[0] if look_at else "")
 
     def _recompute(self) -> None:
-        scenario, last = self.scenario, self._last
-        issues: tuple[Issue, ...] = ()
-        estimate: Estimate | None = None
-        try:
-            issues = validate(scenario)
-            if not any(issue.severity == "error" for issue in issues):
-                estimate = self._estimate(scenario)
-                if estimate.verdict.kind == "unknown":  # valid, but nothing that the estimator models
-                    issues = (*_reasons(estimate), *issues)
-                    estimate = None
-        except ScenarioError as error:
-            issues = (error.issue, *issues)
-        except Exception as error:
-            # A fault of ours must neither end the program nor pass for an answer.
-            log.exception("the estimate of %s failed", scenario)
-            issues = (fault_issue(error), *issues)
-        if estimate is not None:
-            issues = (*issues, *(issue for issue in estimate.issues if issue not in issues))
+        last, scenario = self._last, self.scenario
+        estimate, issues = self._answer(scenario)
         last_good = estimate if estimate is not None else last.last_good
         self._last = Result(scenario, estimate, issues, last.generation + 1, last_good, self._state.report)
         self.result.emit(self._last)
+
+    def _answer(self, scenario: Scenario) -> tuple[Estimate | None, tuple[Issue, ...]]:
+        """The estimate, where there is one, and what is to be said of the scenario."""
+        issues: tuple[Issue, ...] = ()
+        try:
+            issues = validate(scenario)
+            if any(issue.severity == "error" for issue in issues):
+                return None, issues
+            estimate = self._estimate(scenario)
+        except ScenarioError as error:
+            return None, (error.issue, *issues)
+        except Exception as error:
+            # A fault of ours must neither end the program nor pass for an answer.
+            log.exception("the estimate of %s failed", scenario)
+            return None, (fault_issue(error), *issues)
+        if estimate.verdict.kind == "unknown":  # valid, but nothing that the estimator models
+            return None, (*_reasons(estimate), *issues)
+        return estimate, (*issues, *(issue for issue in estimate.issues if issue not in issues))
 
 
 def _differing(value: Any, default: Any, path: str) -> Iterator[str]:

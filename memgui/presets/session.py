@@ -51,7 +51,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     ``origin`` is the model as it was loaded, ``name`` that of the preset or file the scenario came from,
     ``preset`` the key of that preset (``""``: of none) and ``digest`` its content's, as it was last seen;
     ``report`` is of the file that the model was read from.  ``asked``: of fields that follow the open model
-    what was asked, by path.
+    what was asked, by path.  ``computed``: where ``scenario`` cannot be computed, the
+    newest that could.
     """
 
     scenario: Scenario
@@ -63,6 +64,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     measured: Mapping[str, Any] = {}
     report: ImportReport = NO_REPORT
     asked: Mapping[str, Any] = {}
+    computed: Scenario | None = None
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,6 +227,7 @@ class SessionKeeper:
             "measured": dict(session.measured),
             REPORT: plain(session.report),
             "asked": {path: plain(value) for path, value in session.asked.items()},
+            "computed": plain(session.computed),
         }
         write_atomic(self._path, dump(self._path.name, envelope, MAX_BYTES, indent=None))
 
@@ -266,6 +269,7 @@ def _read(path: Path) -> _Slot:
             measured=measured if isinstance(measured, dict) else {},
             report=reader.report(envelope),
             asked=_asked(path.name, stated, envelope.get("asked")),
+            computed=_computed(path.name, envelope.get("computed")),
         ),
         closed=envelope.get("closed") is True,
         starts=starts if type(starts) is int else 0,
@@ -287,6 +291,13 @@ def _asked(file: str, stated: object, values: object) -> dict[str, Any]:
     scenario = reader.scenario(other)[0]
     wrong = {path for issue in reader.issues for path in issue.paths}
     return {path: get(scenario, path) for path in paths if path not in wrong}
+
+
+def _computed(file: str, value: object) -> Scenario | None:
+    """A picture is no loss: where the set-up it was of cannot be read there is none."""
+    with suppress(FileFault):
+        return None if value is None else Reader(file).scenario(value)[0]
+    return None
 
 
 def _with(plain_values: dict[str, Any], keys: list[str], value: object) -> dict[str, Any]:

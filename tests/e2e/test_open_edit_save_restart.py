@@ -88,6 +88,23 @@ def test_what_was_asked_before_a_model_cut_it_is_asked_of_the_next_after_a_resta
         assert program.document.scenario.training.sequence_length == 512  # as it was chosen last
 
 
+def test_a_set_up_that_cannot_be_computed_has_the_last_picture_after_a_restart_too(
+    qapp: QApplication, qtbot: QtBot, paths: AppPaths
+) -> None:
+    with started(qapp, qtbot, paths) as program:
+        program.document.edit(BATCH, 2)
+        good = program.document.settle().shown
+        program.document.edit(BATCH, -1)
+        assert good is not None
+    for _ in range(2):
+        with started(qapp, qtbot, paths) as program:
+            result = program.document.last_result
+            assert result.estimate is None
+            assert result.scenario.training.micro_batch_size == -1
+            assert result.shown is not None
+            assert (result.shown.scenario, result.shown.peak_bytes) == (good.scenario, good.peak_bytes)
+
+
 def test_what_differs_from_its_preset_does_so_after_a_restart(
     qapp: QApplication, qtbot: QtBot, paths: AppPaths
 ) -> None:

@@ -83,6 +83,22 @@ def test_what_was_asked_is_read_as_far_as_fields_can_hold_it(
     assert found.session == msgspec.structs.replace(SESSION, asked=read)
 
 
+def test_the_last_picture_is_no_loss(folder: Path) -> None:
+    wrong = replace(SCENARIO, "training.micro_batch_size", 0)
+    keeper = SessionKeeper(folder)
+    keeper.start()
+    keeper.close(msgspec.structs.replace(SESSION, scenario=wrong, computed=SCENARIO))
+    (file,) = folder.glob("*.json")
+    content = file.read_text("utf-8")
+    found = look(folder).session
+    assert found is not None
+    assert (found.scenario, found.computed) == (wrong, SCENARIO)
+    file.write_text(json.dumps({**json.loads(content), "computed": {"model": 3}}), "utf-8")
+    found = look(folder).session
+    assert found is not None
+    assert (found.scenario, found.computed) == (wrong, None)
+
+
 def test_session_comes_back_after_a_proper_end(folder: Path) -> None:
     first = SessionKeeper(folder)
     first.start()

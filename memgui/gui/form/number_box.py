@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QPaintEvent, QPalette, QValidator
+from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPaintEvent, QPalette, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QWidget
 
 from memgui.gui.controls.fields import SpinBox
@@ -66,7 +66,7 @@ class NumberBox(SpinBox):
         clear.setColor(QPalette.ColorRole.Base, QColor(0, 0, 0, 0))
         line.setPalette(clear)
         line.textEdited.connect(self._typed)
-        leave_undo = LeaveUndo(self)
+        leave_undo = LeaveUndo(self, lambda: self._issue is not None)
         line.installEventFilter(leave_undo)
         self.installEventFilter(leave_undo)  # it hands keys to the line without asking its filters
         self.editingFinished.connect(self._finish)
@@ -189,7 +189,9 @@ class NumberBox(SpinBox):
         return QValidator.State.Acceptable, text, position  # said beside the field, not by swallowing keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape and (self._issue is not None or self.lineEdit().isModified()):
+        unread = self._issue is not None
+        escaped = event.key() == Qt.Key.Key_Escape and (unread or self.lineEdit().isModified())
+        if escaped or (unread and event.matches(QKeySequence.StandardKey.Undo)):
             self._tell(None)
             self._show()
             self.selectAll()

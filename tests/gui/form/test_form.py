@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -190,6 +191,25 @@ def test_text_that_is_no_number_is_said_and_goes_with_undo(form: Form, document:
     assert document.scenario.training.sequence_length == 4096
     QTest.keyClick(box(form, LENGTH), Qt.Key.Key_Escape)
     assert row(form, LENGTH).said == ""
+
+
+def test_undo_takes_back_what_cannot_be_read_before_any_step(
+    form: Form, document: Document, qtbot: QtBot
+) -> None:
+    document.edit(BATCH, 4)
+    document.settle()
+    undone: list[bool] = []
+    shortcut = QShortcut(QKeySequence(QKeySequence.StandardKey.Undo), form, lambda: undone.append(True))
+    number = box(form, BATCH)
+    number.setFocus()
+    number.lineEdit().selectAll()
+    QTest.keyClicks(number.lineEdit(), "many")
+    assert number.text() == "many"
+    for _ in range(2):
+        QTest.keyClick(number.lineEdit(), Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+        assert number.text() == "4"
+    assert undone == [True]
+    shortcut.setEnabled(False)
 
 
 def test_undo_goes_to_the_field(form: Form, document: Document, qtbot: QtBot) -> None:
