@@ -153,6 +153,9 @@ def _shape(model: ModelSpec) -> str:
 def require_covered_run(scenario: Scenario) -> None:
     """Raise :class:`NotCovered` where the run has something that is not modelled."""
     split = scenario.parallelism
+    looped = scenario.model.n_recurrent_layers
+    if looped and (scenario.training.frozen_layers or any(is_split(scenario, name) for name in DEGREES)):
+        raise NotCovered(_not_yet("model.n_recurrent_layers", looped))
     if split != _ALONE:
         if scenario.task == "training":
             _require_split(scenario)
@@ -220,6 +223,8 @@ def _require_split(scenario: Scenario) -> None:
         raise NotCovered(_not_yet("training.attention", scenario.training.attention))
 
 
+DEGREES: Final = ("tensor", "pipeline", "context", "expert")
+"""How ranks may share out a model."""
 LENT: Final = ("lending_attention", "lending_sliding_attention")
 BORROWED: Final = ("borrowing_attention", "borrowing_sliding_attention")
 """Mixers that keep keys and values for later layers, and those that use them."""
@@ -316,6 +321,7 @@ _BY_LAYER: Final[dict[str, tuple[object, ...]]] = {
     "training.optimizer_in_backward": (False,),
     "training.gradient_format": (None,),
     "model.num_hidden_groups": (0,),
+    "model.n_recurrent_layers": (0,),
     "device.count": (1,),
 }
 

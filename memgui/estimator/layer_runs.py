@@ -52,7 +52,7 @@ def checkpointed(runs: Thawing, options: Options) -> Checkpointed:
     """The runs of layers, those apart that are checkpointed."""
     how = options.checkpointing if options.layerwise else "none"
     if how == "none" or (options.checkpoint_every == 1 and options.checkpoint_layers is None):
-        return [(layer, count, frozen, how) for layer, count, frozen in runs]
+        return [(layer, count, frozen, "none" if layer.apart else how) for layer, count, frozen in runs]
     return _some_checkpointed(runs, how, options.checkpoint_every, options.checkpoint_layers)
 
 
@@ -60,6 +60,9 @@ def _some_checkpointed(runs: Thawing, how: str, every: int, most: int | None) ->
     """Every so-manieth layer is checkpointed, or some first ones are."""
     index = 0
     for layer, count, frozen in runs:
+        if layer.apart:
+            yield layer, count, frozen, "none"
+            continue
         if most is not None:
             first = min(count, max(0, most - index))
             index += count

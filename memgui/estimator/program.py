@@ -219,7 +219,8 @@ class Program:
     def _chosen(self, context: Context) -> set[Tensor]:
         """Masks and rotary tables that layers are handed as far as they look."""
         tables = context.rotary.values() if self.model.rotary_per_layer_type else ()
-        return {one.root for one in (*context.masks.values(), *chain.from_iterable(tables))}
+        entered = () if context.entered is None else (context.entered,)
+        return {one.root for one in (*context.masks.values(), *chain.from_iterable(tables), *entered)}
 
     # Whose turn it is in backward is asked of layers only where the peak may lie in one.
 

@@ -39,12 +39,12 @@ class Kind:
         trailing: list[Tensor] = []
         for block in blocks:
             tape = block.tape
-            shared += tape.handed_out
+            shared += [one for one in tape.handed_out if not (self.recomputed and one.weight_copy)]
             passed += tape.passed
             if tape.trailing:
                 trailing += [one for one in tape.trailing if self.recomputed or one not in block.saved]
         self.shared = group(shared)
-        """what a layer of this kind hands to those that follow"""
+        """what a layer of this kind hands to those that follow; copies of weights are made again"""
         self.passed = group(passed)
         """what it hands to the next layer alone, whose checkpoint keeps it"""
         self.trailing = group(trailing if self.recomputed else [*trailing, *passed])

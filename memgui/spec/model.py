@@ -89,6 +89,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     residual_scaling: bool = False
     stream_scaling: bool = False
     layer_scalar: bool = False
+    channel_scales: bool = False
     mup_scaling: bool = False
     logit_scaling: bool = False
     head_input_scaling: bool = False
@@ -229,6 +230,12 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # embeddings of each layer's own
     hidden_size_per_layer_input: int = 0
     vocab_size_per_layer_input: int = 0
+
+    # layers that run several times (Dory)
+    n_input_layers: int = 0
+    n_recurrent_layers: int = 0
+    n_recurrent_loops: int = 1
+    recurrent_kv_cache_mode: str = "per_loop"
 
     # several copies of the residual stream (Gemma 3n)
     altup_num_inputs: int = 0

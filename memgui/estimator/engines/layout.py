@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from memgui.estimator.coverage import NotCovered, is_split
+from memgui.estimator.coverage import DEGREES, NotCovered, is_split
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named
 from memgui.spec.scenario import Scenario
-
-DEGREES: Final = ("tensor", "pipeline", "context", "expert")
 
 
 def require_layout(scenario: Scenario, *known: str) -> None:
@@ -24,6 +20,8 @@ def require_layout(scenario: Scenario, *known: str) -> None:
         raise NotCovered(_not_yet("model.num_encoder_layers", model.num_encoder_layers, scenario))
     if model.image_size:
         raise NotCovered(_not_yet("model.image_size", model.image_size, scenario))
+    if model.n_recurrent_layers:  # whether their caches are one for each loop
+        raise NotCovered(_not_yet("model.n_recurrent_layers", model.n_recurrent_layers, scenario))
 
 
 def _not_yet(path: str, value: int, scenario: Scenario) -> Message:

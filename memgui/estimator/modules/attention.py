@@ -7,13 +7,14 @@ from collections.abc import Callable
 from memgui.estimator import operators as op
 from memgui.estimator.alike import alike
 from memgui.estimator.mixing import softplus
-from memgui.estimator.modules.cache import cached, counter, prefixed
+from memgui.estimator.modules.cache import cached, counter, joined, prefixed
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.kernels import attend
 from memgui.estimator.modules.norm import WITHOUT_WEIGHT, norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import FULL, Reach
 from memgui.estimator.modules.rotary import own_tables, rotate
+from memgui.estimator.modules.scales import squared
 from memgui.estimator.tape import BY_HEAD, Dims, Tape, Tensor
 
 INT64 = 8
@@ -59,6 +60,8 @@ def attention(
     if m.qk_norm == "plain" and reach.rotated:
         q = norm(t, c, q, "q_norm", part="qk_norm", kind="plain_rms_norm")
         k = norm(t, c, k, "k_norm", part="qk_norm", kind="plain_rms_norm")
+    if m.channel_scales:
+        q = op.mul(t, q, squared(t, c, "sqk", HEADS), "q", q.dims)
     if m.query_temperature and not reach.rotated:
         q = _tempered(t, c, q)
     elif m.query_temperature and "unrotated_attention" not in m.layer_types:
@@ -71,6 +74,8 @@ def attention(
         if reach.limited:
             counter(t, c)
         k, v = cached(t, c, k, reach), cached(t, c, v, reach)
+    elif o.decode:
+        k, v = joined(t, c, k, reach), joined(t, c, v, reach)
     t.keys_and_values = k, v
     if reach.lends:
         lend(t, c, reach, k, v)
@@ -90,7 +95,10 @@ def attention(
         t.use(gate)
     if m.attention_gate == "elementwise":
         assert opening is not None
-        y = op.mul(t, y, op.pointwise(t, "sigmoid", opening, "gate", saves="output"), "gated", y.dims)
+        scaled = opening
+        if m.channel_scales:
+            scaled = op.mul(t, opening, squared(t, c, "s_gate", HEADS), "gate", opening.dims)
+        y = op.mul(t, y, op.pointwise(t, "sigmoid", scaled, "gate", saves="output"), "gated", y.dims)
         t.use(opening)
     elif m.attention_gate == "elementwise_biased":
         opening = projection(t, c, x, "attention.gate", "gate", HEADS, ("h",))

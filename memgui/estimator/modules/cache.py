@@ -38,6 +38,14 @@ def cached(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Tensor:
     return out
 
 
+def joined(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
+    """The new keys or values behind those that a later run of the layer keeps: a tensor that is not kept."""
+    out = t.tensor(x.name, ("b", "tw" if reach.limited else c.keys, *x.dims[2:]), x.width)
+    t.record("cat", (x,), out, (), ())
+    out.layout = BY_HEAD
+    return out
+
+
 def prefixed(t: Tape, c: Context, x: Tensor) -> Tensor:
     """Prefix tuning: this layer's trained keys or values in front of those of the tokens, in a cache.
 

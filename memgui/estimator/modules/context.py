@@ -28,6 +28,7 @@ class Context:
         "bias",
         "causal",
         "distances",
+        "entered",
         "handed",
         "ids",
         "inputs",
@@ -95,6 +96,8 @@ class Context:
         """layers of other sizes, by mixer"""
         self.own: Tensor | None = None
         """embeddings that each layer has of its own, of all layers"""
+        self.entered: Tensor | None = None
+        """what the layers before all loops gave"""
         self.named: list[Tensor] = []
         """what the code of the module that is being written refers to until it returns"""
         self.names_given = model.norm_placement == "post" and _like_bert(model)
@@ -119,6 +122,12 @@ class Context:
         """The same where nothing is trained; what all layers share is shared."""
         other = self._copy()
         other.options = self.options._replace(trained="none", lora=None)
+        return other
+
+    def uncached(self) -> Context:
+        """The same for a layer that keeps nothing, though it may look at what another run of it keeps."""
+        other = self._copy()
+        other.options = self.options._replace(cache=False)
         return other
 
     def varied(self, mixer: str) -> Context:

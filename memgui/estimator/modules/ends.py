@@ -190,6 +190,10 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     if adapted(c, called):
         logits = low_rank(t, c, x, logits, called, "logits", (rows,), w.dims[1:], "column")
     logits = gathered_logits(t, c, logits)
+    if m.channel_scales:
+        scales = t.parameter("lm_head.logit_scale", (rows,), o.width, o.base_trained, "vocabulary")
+        logits = op.cast(t, logits, FP32)
+        logits = op.mul(t, logits, op.scale(t, op.copy_of_weight(t, scales, FP32)), "logits", logits.dims)
     t.module = "loss"
     if m.logit_scaling:
         logits = op.scale(t, logits)

@@ -13,6 +13,7 @@ from memgui.estimator.modules.moe import sparse
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.ranks import enter, leave
 from memgui.estimator.modules.reach import REACHES
+from memgui.estimator.modules.scales import towards
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -230,7 +231,7 @@ class LayerPlan(NamedTuple):
     """A kind of layer: a stable key, a label, and its blocks by name.
 
     Layers with the same ``weights`` share them; the first of these owns them.  ``variant`` is the mixer whose
-    layers have sizes of their own.
+    layers have sizes of their own.  What is ``apart`` stands between layers and is none: no checkpoint.
     """
 
     key: str
@@ -238,6 +239,7 @@ class LayerPlan(NamedTuple):
     blocks: tuple[tuple[str, Writer], ...]
     weights: str = ""
     variant: str = ""
+    apart: bool = False
 
 
 # -- how a block joins the residual stream ---------------------------------------------------------
@@ -325,6 +327,14 @@ def _normed(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: 
     return op.add(t, op.scale(t, y, "residual stream"), op.scale(t, mixed), "residual stream")
 
 
+def _towards(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
+    """From ``norm(x)`` some way towards ``norm(module(norm(x)))`` (nGPT)."""
+    y = norm(t, c, x, before)
+    z = norm(t, c, module(t, c, y), after)
+    t.hold(z)
+    return towards(t, c, y, z, f"{before}.rate")
+
+
 PLACEMENTS: dict[str, Callable[[Tape, Context, Tensor, Module, str, str], Tensor]] = {
     "pre": _pre,
     "post": _post,
@@ -332,6 +342,7 @@ PLACEMENTS: dict[str, Callable[[Tape, Context, Tensor, Module, str, str], Tensor
     "post_branch_attention": _post_branch,
     "normed": _normed,
     "sandwich": _sandwich,
+    "towards": _towards,
 }
 """Where norms stand, by ``norm_placement``."""
 

@@ -10,6 +10,7 @@ from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
+from memgui.estimator.modules.scales import learned
 from memgui.estimator.tape import NEW, Dims, Tape, Tensor
 
 FP32 = 4
@@ -58,6 +59,19 @@ def mlp(t: Tape, c: Context, x: Tensor, width: str = "f", part: str = "mlp", *, 
         up = projection(t, c, x, "mlp.up", "up", (width,), ("h",), bias=into)
         product = upcast_silu(t, gate, up)
         named = (gate, up, product)
+    elif m.channel_scales:
+        gate, up = (
+            op.mul(
+                t,
+                projection(t, c, x, f"mlp.{name}", name, (width,), ("h",), bias=into),
+                learned(t, c, f"suv_{name}", (width,)),
+                name,
+                inner,
+            )
+            for name in ("gate", "up")
+        )
+        product = op.mul(t, activate(t, gate), up, "product", inner)
+        named = (gate, up)
     else:
         gate = projection(t, c, x, "mlp.gate", "gate", (width,), ("h",), bias=into)
         if few:

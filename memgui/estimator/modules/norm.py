@@ -9,7 +9,7 @@ import msgspec
 from memgui.estimator import operators as op
 from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
-from memgui.estimator.tape import NEW, Dims, Parameter, Tape, Tensor
+from memgui.estimator.tape import ALIAS, NEW, Dims, Parameter, Tape, Tensor
 
 FP32 = 4
 
@@ -176,6 +176,16 @@ def plain_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias
     return op.cast(t, op.mul(t, x32, inverse_deviation(t, x32, shape.rows), "normalised", x.dims), x.width)
 
 
+def plain_l2_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
+    """A length of one, without a weight: ``(x32 * rsqrt(sum(x32²) + eps)).to(dtype)`` (nGPT)."""
+    x32 = op.cast(t, x, FP32)
+    squares = op.power(t, x32)
+    total = t.tensor("sum", shape.rows, squares.width, squares.grad)
+    t.record("sum", (squares,), total, (), ((squares, ALIAS),))
+    inverse = op.pointwise(t, "rsqrt", op.shift(t, total), "1/length", saves="output")
+    return op.cast(t, op.mul(t, x32, inverse, "normalised", x.dims), x.width)
+
+
 def layer_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """``nn.LayerNorm``, one fused operator."""
     o = c.options
@@ -250,6 +260,7 @@ NORMS: dict[str, Write] = {
     "gemma4_rms_norm": gemma4_rms_norm,
     "plain_gemma4_rms_norm": plain_gemma4_rms_norm,
     "plain_rms_norm": plain_rms_norm,
+    "plain_l2_norm": plain_l2_norm,
     "layer_norm": layer_norm,
     "plain_layer_norm": plain_layer_norm,
     "cohere_layer_norm": cohere_layer_norm,

@@ -68,6 +68,7 @@ def block_label(key: str) -> str:
 
 _ENDS = {
     "embedding of its own": QT_TRANSLATE_NOOP("estimator", "embedding of its own"),
+    "loop": QT_TRANSLATE_NOOP("estimator", "between loops"),
     "stem": QT_TRANSLATE_NOOP("estimator", "before the layers"),
     "tail": QT_TRANSLATE_NOOP("estimator", "after the layers"),
 }
@@ -75,6 +76,16 @@ _ENDS = {
 
 def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     """The layers of ``model`` in order, as runs of equal ones."""
+    found = _in_order(model)
+    if not model.n_recurrent_layers:
+        return found
+    from memgui.estimator.modules.looped import looped
+
+    return looped(found, model)
+
+
+def _in_order(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
+    """The layers of ``model``, each once."""
     count = model.num_hidden_layers
     mixers, feeds = model.layer_types, model.mlp_layer_types
     together = model.parallel_block != "none"

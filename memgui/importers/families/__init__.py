@@ -23,6 +23,7 @@ from memgui.importers.families import (
     kin,
     latent,
     llama,
+    looped,
     single,
 )
 from memgui.importers.families.registry import FAMILIES, Describe, Fields
@@ -46,5 +47,6 @@ __all__ = [
     "kin",
     "latent",
     "llama",
+    "looped",
     "single",
 ]

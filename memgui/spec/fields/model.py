@@ -143,6 +143,7 @@ FIELDS: tuple[Field, ...] = (
         Choice("cohere_layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm (Cohere)")),
         Choice("plain_layer_norm", QT_TRANSLATE_NOOP("fields", "LayerNorm without weights")),
         Choice("plain_rms_norm", QT_TRANSLATE_NOOP("fields", "RMSNorm without weights")),
+        Choice("plain_l2_norm", QT_TRANSLATE_NOOP("fields", "length of one (nGPT)")),
     ),
     flag(
         "norm_bias",
@@ -162,6 +163,7 @@ FIELDS: tuple[Field, ...] = (
         ),
         Choice("normed", QT_TRANSLATE_NOOP("fields", "before, and on the residual stream (MiniMax)")),
         Choice("sandwich", QT_TRANSLATE_NOOP("fields", "before and after each")),
+        Choice("towards", QT_TRANSLATE_NOOP("fields", "before and after each, a learned way between (nGPT)")),
     ),
     flag(
         "first_norm",

@@ -42,6 +42,11 @@ def in_blocks(scenario: Scenario) -> bool:
     return has(scenario, "block_indexed_attention")
 
 
+def looping(scenario: Scenario) -> bool:
+    """Whether some layers run several times."""
+    return scenario.model.n_recurrent_layers > 0
+
+
 def connected(scenario: Scenario) -> bool:
     """Whether several residual streams are mixed by learned connections."""
     return scenario.model.hc_mult > 0

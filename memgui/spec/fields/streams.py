@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memgui.spec.fields.field import Field
-from memgui.spec.fields.parts import connected, in_blocks
-from memgui.spec.fields.rows import size
+from memgui.spec.fields.field import Choice, Field
+from memgui.spec.fields.parts import connected, in_blocks, looping
+from memgui.spec.fields.rows import choice, size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 FIELDS: tuple[Field, ...] = (
@@ -48,6 +48,31 @@ FIELDS: tuple[Field, ...] = (
         "hc_mult",
         QT_TRANSLATE_NOOP("fields", "Residual streams"),
         QT_TRANSLATE_NOOP("fields", "Residual streams that learned connections mix; 0 where there is one."),
+    ),
+    size(
+        "n_recurrent_layers",
+        QT_TRANSLATE_NOOP("fields", "Layers in loops"),
+        QT_TRANSLATE_NOOP("fields", "Layers that run several times, one after the other; 0: none does."),
+    ),
+    size(
+        "n_input_layers",
+        QT_TRANSLATE_NOOP("fields", "Layers before loops"),
+        QT_TRANSLATE_NOOP("fields", "Layers that run once before the first loop."),
+        applies=looping,
+    ),
+    size(
+        "n_recurrent_loops",
+        QT_TRANSLATE_NOOP("fields", "Loops"),
+        QT_TRANSLATE_NOOP("fields", "How often these layers run; their weights are the same each time."),
+        applies=looping,
+    ),
+    choice(
+        "recurrent_kv_cache_mode",
+        QT_TRANSLATE_NOOP("fields", "Cache of loops"),
+        QT_TRANSLATE_NOOP("fields", "Whether each loop keeps keys and values of its own, or only the last."),
+        Choice("per_loop", QT_TRANSLATE_NOOP("fields", "of each loop")),
+        Choice("last_loop", QT_TRANSLATE_NOOP("fields", "of the last loop")),
+        applies=looping,
     ),
     size(
         "num_hash_layers",

@@ -228,6 +228,11 @@ RESIDUAL: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "What a layer gives is multiplied in place by a number on the device."),
     ),
     flag(
+        "channel_scales",
+        QT_TRANSLATE_NOOP("fields", "Channel scales"),
+        QT_TRANSLATE_NOOP("fields", "Queries, gates, feed-forwards and logits have learned scales (nGPT)."),
+    ),
+    flag(
         "mup_scaling",
         QT_TRANSLATE_NOOP("fields", "Factors inside layers"),
         QT_TRANSLATE_NOOP(
