@@ -143,6 +143,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     experts_summed_in_fp32: bool = False
     experts_norm: bool = False
     experts_scaled: bool = False
+    experts_clamped: bool = False
     router_bias: bool = False
     router_correction_bias: bool = False
     router_balance: str = "none"
@@ -164,6 +165,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     index_n_heads: int = 0
     index_head_dim: int = 0
     index_topk: int = 0
+    indexer_in_fp32: bool = False
     index_block_size: int = 0
     index_topk_blocks: int = 0
     query_gate: bool = False
@@ -186,6 +188,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     mamba_inner_norm: str = "none"
     residual_in_fp32: bool = False
     logits_in_fp32: bool = False
+    head_in_fp32: bool = False
     cap_in_fp32: bool = False
     loss_in_fp32: bool = False
 

@@ -13,7 +13,7 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "image_size": ("patch_size", "num_channels"),
     "patch_size": ("image_size",),
     "hidden_size_per_layer_input": ("vocab_size_per_layer_input",),
-    "hc_mult": ("hc_sinkhorn_iters", "o_groups", "o_lora_rank", "q_lora_rank", "layer_types"),
+    "hc_sinkhorn_iters": ("hc_mult",),
     "altup_num_inputs": ("laurel_rank", "hidden_size_per_layer_input", "layer_types"),
 }
 """What a part needs beside itself, where it is there."""
@@ -29,7 +29,7 @@ _LINEAR: Final = (
     "linear_chunk_size",
 )
 _INDEXED: Final = ("index_n_heads", "index_head_dim", "index_topk")
-_CONNECTED: Final = ("hc_mult",)
+_CONNECTED: Final = ("hc_mult", "hc_sinkhorn_iters", "o_groups", "o_lora_rank", "q_lora_rank")
 _LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "mamba": (*_MAMBA, "mamba_dt_rank"),
     "mamba2": _MAMBA_2,

@@ -64,7 +64,7 @@ def stem(t: Tape, c: Context) -> Tensor:
 def _shared(t: Tape, c: Context, width: int, embedded: int = 0) -> None:
     """Positions and masks that all layers are given; BLOOM's mask takes the format of ``embedded`` tokens."""
     m = c.model
-    if m.hc_mult:
+    if m.compress_rate_hca:
         from memgui.estimator.modules.compressed import tables as pairs
 
         positions(t, c)
@@ -153,6 +153,8 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         before.append(x)
     if m.residual_in_fp32:
         x = op.cast(t, x, o.width)
+    if m.head_in_fp32:
+        x = op.cast(t, x, FP32)
     if m.embedding_size:
         t.part = "embedding_projection"
         x = projection(t, c, x, "project_out", "narrowed", ("e",), ("h",), cut="")
@@ -171,7 +173,8 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     else:  # the last stage of a pipeline has a copy of a tied one
         trained = o.base_trained or (o.training and o.trained == "frozen")
         narrow = "e" if m.embedding_size else "h"
-        w = t.parameter("lm_head.weight", (rows, narrow), o.width, trained, "vocabulary")
+        width = FP32 if m.head_in_fp32 else o.width
+        w = t.parameter("lm_head.weight", (rows, narrow), width, trained, "vocabulary")
     shift = None
     if m.lm_head_bias:
         shift = t.parameter("lm_head.bias", (rows,), o.width, w.grad or o.base_trained, "vocabulary")

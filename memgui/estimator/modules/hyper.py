@@ -26,6 +26,8 @@ def connected(
     t: Tape, c: Context, x: Tensor, module: Callable[[Tape, Context, Tensor], Tensor], before: str
 ) -> Tensor:
     """``post * module(norm(pre · x)) + combᵀ @ x``: one of all streams goes in, what comes out to each."""
+    if not c.model.hc_sinkhorn_iters:
+        return _independent(t, c, x, module, before)
     post, comb, collapsed = _connection(t, c, x)
     y = module(t, c, norm(t, c, collapsed, before))
     t.hold(y)
@@ -69,6 +71,51 @@ def _connection(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]
     return post, comb, collapsed
 
 
+def _independent(
+    t: Tape, c: Context, x: Tensor, module: Callable[[Tape, Context, Tensor], Tensor], before: str
+) -> Tensor:
+    """HunYuan 4: ``(post * module(norm(pre · x))32 + x32).to(dtype)``, streams that are not mixed."""
+    post, collapsed = _opened(t, c, x)
+    y = module(t, c, norm(t, c, collapsed, before))
+    t.part = "streams"
+    y32 = op.cast(t, y, FP32)
+    out = t.tensor("expanded", x.dims, FP32, post.grad or y.grad)
+    both = (2 * out.coefficient, out.monomial)  # of each a product of full size, summed
+    t.record("mul", (post, y32), out, op.partners(post, y32), op.edges(post, NEW, y32, NEW), None, both)
+    result = op.cast(t, op.add(t, out, op.cast(t, x, FP32), "streams"), x.width)
+    t.use(y, post)
+    return result
+
+
+def _opened(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor]:
+    """For each token how it is spread, and the sum of its streams, by weights in fp32, autocast or not."""
+    t.part = "streams"
+    m, trained, autocast = c.model, c.options.base_trained, t.autocast
+    n = m.hc_mult
+    t.autocast = 0
+    flat, mixed = _mixed_then_normed(t, c, x, "hc.fn", 2 * n)
+    base = t.parameter("hc.base", (2 * n,), FP32, trained)
+    scale = t.parameter("hc.scale", (2,), FP32, trained)
+    half: Dims = (*c.rows, n)
+    pieces = [op.piece(t, mixed, "mixed", half) for _ in range(2)]
+    shifted = [op.add_broadcast(t, op.mul(t, one, scale, "mixed", half), base, "mixed") for one in pieces]
+    pre, post = (op.pointwise(t, "sigmoid", one, "weights of streams", saves="output") for one in shifted)
+    pre, post = op.shift(t, pre), op.shift(t, op.scale(t, post))
+    collapsed = _collapsed(t, c, pre, x)
+    t.use(flat, mixed, *pieces, *shifted, pre)
+    t.autocast = autocast
+    return post, collapsed
+
+
+def _mixed_then_normed(t: Tape, c: Context, x: Tensor, name: str, out: int) -> tuple[Tensor, Tensor]:
+    """All streams of a token in fp32; and what one matrix makes of them, divided by their size."""
+    flat = op.cast(t, op.reshaped(t, x, "streams", x.dims), FP32)
+    w = t.parameter(f"{name}.weight", (out, c.model.hc_mult, "h"), FP32, c.options.base_trained, inputs=2)
+    mixed = op.linear(t, flat, w, None, "mixed", (*c.rows, out))
+    deviation = inverse_deviation(t, flat, (*c.rows, 1))
+    return flat, op.mul(t, mixed, deviation, "mixed", mixed.dims)
+
+
 def _mixed(t: Tape, c: Context, x: Tensor, name: str, out: int) -> tuple[Tensor, Tensor]:
     """All streams of a token, normed in fp32 without a weight; and what one matrix makes of them."""
     x32 = op.cast(t, op.reshaped(t, x, "streams", x.dims), FP32)
@@ -89,13 +136,17 @@ def _collapsed(t: Tape, c: Context, pre: Tensor, x: Tensor) -> Tensor:
 def merged(t: Tape, c: Context, x: Tensor) -> Tensor:
     """After the layers: the streams' sum by weights that each token learns."""
     part, t.part = t.part, "streams"
-    n = c.model.hc_mult
-    normed, mixed = _mixed(t, c, x, "hc_head.hc_fn", n)
+    n, autocast = c.model.hc_mult, t.autocast
+    if c.model.hc_sinkhorn_iters:
+        normed, mixed = _mixed(t, c, x, "hc_head.hc_fn", n)
+    else:
+        t.autocast = 0
+        normed, mixed = _mixed_then_normed(t, c, x, "hc_head.hc_fn", n)
     base = t.parameter("hc_head.hc_base", (n,), FP32, c.options.base_trained)
     scale = t.parameter("hc_head.hc_scale", (1,), FP32, c.options.base_trained)
     scaled = op.add_broadcast(t, op.mul(t, mixed, scale, "mixed", mixed.dims), base, "mixed")
     pre = op.shift(t, op.pointwise(t, "sigmoid", scaled, "weights of streams", saves="output"))
     y = _collapsed(t, c, pre, x)
     t.use(x, normed, mixed, pre)
-    t.part = part
+    t.part, t.autocast = part, autocast
     return y

@@ -53,8 +53,11 @@ def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Te
     heads: Dims = (*c.rows, "ih", "id")
     q = whole = _index_queries(t, c, narrow, heads)
     key = _linear(t, c, x, "indexer.wk", ("id",), ("h",), (*c.rows, "id"))
-    w, bias = (t.parameter(f"indexer.k_norm.{name}", ("id",), c.options.width, False) for name in _NORM)
-    key = op.layer_norm(t, key, w, bias, (*c.rows, 1))
+    own = FP32 if c.model.indexer_in_fp32 else c.options.width
+    w, bias = (t.parameter(f"indexer.k_norm.{name}", ("id",), own, False) for name in _NORM)
+    key = op.layer_norm(t, op.cast(t, key, own) if own > key.width else key, w, bias, (*c.rows, 1))
+    if c.model.indexer_in_fp32:
+        key = op.cast(t, key, x.width)
     key = normed = t.view(key, "index key", (*c.rows, 1, "id"))
     halves: tuple[Tensor, ...] = ()
     if reach.rotated:
@@ -72,12 +75,16 @@ def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Te
     factors = op.cast(t, q32, width), op.cast(t, key32, width)
     t.run("bmm", (factors[0], _for_every_query(t, c, factors[1])), (scores,), (), ())
     t.use(q32, key32, *factors)
-    scores = op.scale(t, scores)
+    if not c.model.indexer_in_fp32:
+        scores = op.scale(t, scores)
     positive = op.pointwise(t, "relu", scores, "index scores", saves="output")
     t.use(scores)
-    weights = _linear(t, c, x, "indexer.weights_proj", ("ih",), ("h",), (*c.rows, "ih"))
+    read = op.cast(t, x, own) if own > x.width else x
+    weights = _linear(t, c, read, "indexer.weights_proj", ("ih",), ("h",), (*c.rows, "ih"), own)
     total = t.tensor("index scores", ("b", c.queries, c.keys), width)
     weights = op.scale(t, op.cast(t, weights, FP32))
+    if c.model.indexer_in_fp32:  # the scores' scale is here
+        weights = op.scale(t, weights)
     t.run("bmm", (op.cast(t, weights, width), positive), (total,), (), ())
     t.use(weights)
     given = c.masks.get(reach.name)
@@ -144,8 +151,10 @@ def without_gradient(t: Tape, x: Tensor) -> Tensor:
     return out
 
 
-def _linear(t: Tape, c: Context, x: Tensor, name: str, out: Dims, wide: Dims, dims: Dims) -> Tensor:
-    w = t.parameter(f"{name}.weight", (*out, *wide), c.options.width, False)
+def _linear(
+    t: Tape, c: Context, x: Tensor, name: str, out: Dims, wide: Dims, dims: Dims, width: int = 0
+) -> Tensor:
+    w = t.parameter(f"{name}.weight", (*out, *wide), width or c.options.width, False)
     idle_adapter(t, c, name.removeprefix("indexer."), out, wide)
     y = op.linear(t, x, w, None, name, dims)
     if w.copy is not None and c.options.base_trained:  # autocast keeps copies of weights that want a gradient

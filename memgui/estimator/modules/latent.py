@@ -24,7 +24,9 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
     """
     m, o = c.model, c.options
     t.part = "attention"
-    gate = before = None
+    gate = before = opening = None
+    if m.attention_gate == "elementwise":
+        opening = projection(t, c, x, "attention.gate", "gate", ("a", "dv"), ("h",))
     if m.query_gate:
         narrow, before, q, gate = _queries_and_gate(t, c, x)
     else:
@@ -47,6 +49,9 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
     if gate is not None:
         opened = op.pointwise(t, "sigmoid", op.cast(t, gate, FP32), "gate", saves="output")
         y = op.cast(t, op.mul(t, y, opened, "gated", y.dims), y.width)
+    if opening is not None:
+        y = op.mul(t, y, op.pointwise(t, "sigmoid", opening, "gate", saves="output"), "gated", y.dims)
+        t.use(opening)
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "dv"), bias=m.attention_output_bias, cut="row"
     )

@@ -103,7 +103,7 @@ def grouped(t: Tape, c: Context, x: Tensor, given: Routed | None = None) -> Tens
     biases: list[Tensor] = []
     both = _product(t, c, selected, *names, up, wide, offsets, ordered, rows, biases)
     if m.gated_mlp:
-        product = GATES[m.hidden_act](t, both, (*rows, "m"))
+        product = GATES["silu_clamped" if m.experts_clamped else m.hidden_act](t, both, (*rows, "m"))
         t.use(both)
     else:
         product = ACTIVATIONS[m.hidden_act](t, both)

@@ -53,7 +53,7 @@ def deepseek_v2(c: Config) -> Fields:
     }
 
 
-ONE = ("glm4_moe_lite", "kimi_linear", "axk1", "axk2", "mistral_large4_text", "mistral_large4")
+ONE = ("glm4_moe_lite", "kimi_linear", "axk1", "axk2", "mistral_large4_text", "mistral_large4", "hy_v4")
 """Types whose first layer is dense where nothing is said."""
 
 
@@ -137,6 +137,32 @@ def mistral_large4(c: Config) -> Fields:
         "norm_topk_prob": True,
         "routed_scaling": True,
         "final_logit_softcapping": c.number_or_none("final_logit_softcapping"),
+    }
+
+
+@family("hy_v4")
+def hy_v4(c: Config) -> Fields:
+    """HunYuan 4: GLM 5.2's indexers and DeepSeek's attention with a gate and sinks, over several streams."""
+    fields = deepseek_v32(c)
+    layers = fields["num_hidden_layers"]
+    kinds = stated_layers(c, "indexer_types", layers, kinds=INDEXERS)
+    computed = [INDEXERS["shared" if i and (i - 1) % 4 else "full"] for i in range(layers)]
+    c.texts("layer_types")  # which are all alike
+    for key in ("hc_magnitude", "learnable_sink_init", "swiglu_limit"):
+        c.number_or_none(key)  # whatever they are
+    return {
+        **fields,
+        **mixers(kinds or computed),
+        "num_key_value_heads": fields["num_attention_heads"],
+        "rotary_style": "half",
+        "hc_mult": c.count("hc_mult", default=4),
+        "attention_gate": "elementwise",
+        "attention_sinks": True,
+        "sdpa": False,
+        "softmax_in_fp32": False,
+        "indexer_in_fp32": True,
+        "experts_clamped": True,
+        "head_in_fp32": True,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.spec.fields.field import Field
-from memgui.spec.fields.parts import experts, latent
+from memgui.spec.fields.parts import experts, indexed, latent
 from memgui.spec.fields.rows import flag, size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -66,6 +66,23 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Experts scaled"),
         QT_TRANSLATE_NOOP("fields", "What the routed experts give is multiplied by a number."),
         applies=experts,
+    ),
+    flag(
+        "experts_clamped",
+        QT_TRANSLATE_NOOP("fields", "Experts clamped"),
+        QT_TRANSLATE_NOOP("fields", "Gate and up of the routed experts are clamped before the activation."),
+        applies=experts,
+    ),
+    flag(
+        "head_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Head in fp32"),
+        QT_TRANSLATE_NOOP("fields", "The head's weight and its input are fp32 whatever the model is in."),
+    ),
+    flag(
+        "indexer_in_fp32",
+        QT_TRANSLATE_NOOP("fields", "Indexer's weights in fp32"),
+        QT_TRANSLATE_NOOP("fields", "The indexer's norm and the weights of its heads are fp32."),
+        applies=indexed,
     ),
     flag(
         "router_upcast",
