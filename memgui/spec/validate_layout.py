@@ -63,16 +63,17 @@ def _degrees(scenario: Scenario) -> Iterator[Issue]:
     if used > count:
         text = QT_TRANSLATE_NOOP(
             "messages",
-            "The degrees of parallelism multiply to {used}, the devices are {count}: device.count = {used} "
-            "would do.",
+            "The degrees of parallelism multiply to {used}, and there {count:is|are} {count} "
+            "{count:device|devices}: {path} = {used} would do.",
         )
-        yield Issue("error", "degrees_and_devices", _PATHS, Message(text, {"used": used, "count": count}))
+        args: dict[str, Value] = {"used": used, "count": count, "path": "device.count"}
+        yield Issue("error", "degrees_and_devices", _PATHS, Message(text, args))
     if used >= count:
         return
     text = QT_TRANSLATE_NOOP(
         "messages", "The degrees of parallelism use {used} of {count} devices, the rest do nothing."
     )
-    args: dict[str, Value] = {"used": used, "count": count}
+    args = {"used": used, "count": count}
     path = taking(scenario)
     others = used // int(get(scenario, path))
     if count % others == 0:
