@@ -86,8 +86,8 @@ class Advice(QObject):
         if result.estimate is None or result.estimate.verdict.kind == "unknown":
             self._shown = None
             self._band.set_chips(())
-        elif self._shown is None or self._shown.is_current:
-            self._show()  # back where an answer is of
+        else:
+            self._show()  # it may be back where an answer is of, which is not told again
 
     def _want(self, result: Result) -> None:
         estimate = result.estimate

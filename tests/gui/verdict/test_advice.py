@@ -74,6 +74,9 @@ def test_a_press_is_one_undo_step(inside: Interior, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: chips(inside)[0].title.startswith("Sequence up to"), timeout=20_000)
     document.undo_stack.undo()
     assert document.scenario == LONG
+    # its fixes are known: nobody is asked again
+    qtbot.waitUntil(lambda: chips(inside)[0].title == "Checkpoint activations", timeout=5_000)
+    assert not inside.window.verdict.chips.is_stale
 
 
 def test_the_keyboard_presses_a_chip(inside: Interior, qtbot: QtBot) -> None:
