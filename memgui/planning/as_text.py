@@ -96,10 +96,16 @@ def as_markdown(estimate: Estimate, issues: Iterable[Issue] = (), assumptions: I
 
 
 def as_csv(estimate: Estimate) -> str:
-    """Every node of the breakdown, one a line; ``part`` is its path of keys, joined by ``/``."""
+    """Every node of the breakdown, one a line; ``part`` is its path of keys, joined by ``/``.
+
+    Of what is unknown there is one line without bytes, for 0 is an answer.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("part", "label", "bytes", "formula", "source"))
+    if estimate.verdict.kind == "unknown":
+        writer.writerow(("unknown", _outcome(estimate), "", "", estimate.version))
+        return text.getvalue().rstrip("\n")
     for _, path, node in _parts(estimate.components):
         key = "/".join(one.key for one in path)
         writer.writerow((key, node.label, node.bytes, node.derivation.formula, node.derivation.source))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -230,6 +232,10 @@ def test_a_model_that_is_not_modelled_is_unknown_and_says_why(
         assert reason.text in said
         assert said.count("unknown") == 1
         assert "GiB" not in said
+    assert main(["estimate", "--model", str(config), "--csv"]) == 0
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["part"], row["bytes"]) == ("unknown", "")  # 0 would be an answer
+    assert reason.text in row["label"]
 
 
 def test_what_became_of_the_file_is_in_every_form_that_has_room(
