@@ -11,6 +11,7 @@ from operator import ge, itemgetter
 
 import msgspec
 
+from memgui.estimator.once import once
 from memgui.estimator.state import State
 from memgui.estimator.tape import Op, Tensor
 
@@ -46,8 +47,35 @@ Thing = Tensor | Gradient | Scratch | State
 Pairs = tuple[tuple[int, int], ...]
 """Bytes as (coefficient, monomial) pairs."""
 
-Table = tuple[tuple[str, int, int, int], ...]
-"""What is alive, alike things together: component, coefficient, monomial, how many."""
+
+class Table:
+    """What is alive, alike things together: component, coefficient, monomial, how many."""
+
+    def __init__(self, rows: Iterable[tuple[str, int, int, int]]) -> None:
+        self.rows = tuple(rows)
+
+    @once
+    def components(self) -> tuple[tuple[str, Pairs], ...]:
+        """The bytes of each component."""
+        found: dict[str, dict[int, int]] = {}
+        for component, coefficient, monomial, many in self.rows:
+            total = found.setdefault(component, {})
+            total[monomial] = total.get(monomial, 0) + coefficient * many
+        return tuple(
+            [
+                (component, tuple([(coefficient, monomial) for monomial, coefficient in total.items()]))
+                for component, total in found.items()
+            ]
+        )
+
+    @once
+    def sizes(self) -> tuple[tuple[int, int, int], ...]:
+        """Coefficient and monomial of each size, and how many things have it."""
+        found: dict[tuple[int, int], int] = {}
+        for _, coefficient, monomial, many in self.rows:
+            size = coefficient, monomial
+            found[size] = found.get(size, 0) + many
+        return tuple([(*size, many) for size, many in found.items()])
 
 
 Tops = tuple[tuple[Pairs, int], ...]

@@ -110,11 +110,11 @@ class Bytes:
 class Contents:
     """The tensors themselves, with the sizes that ``numbers`` gives them."""
 
-    __slots__ = ("_excess", "_known", "numbers")
+    __slots__ = ("_blocks", "_known", "numbers")
 
     def __init__(self, numbers: Bytes) -> None:
         self.numbers = numbers
-        self._excess: dict[int, int] = {}
+        self._blocks: dict[int, int] = {}
         self._known: dict[Stock, tuple[dict[str, int], int]] = {}
 
     def sums(self, stock: Stock) -> tuple[dict[str, int], int]:
@@ -190,30 +190,35 @@ class Contents:
 
     def _add(self, table: Table, times: int, components: dict[str, int]) -> int:
         """Add what is listed to ``components``; returns what the allocator's blocks add to it."""
+        values = self.numbers.values
         excess = 0
-        values, known = self.numbers.values, self._excess
-        for component, coefficient, monomial, often in table:
-            size = coefficient * values[monomial]
-            over = known.get(size)
-            if over is None:
-                over = known[size] = block_bytes(size) - size
-            often *= times
-            components[component] = components.get(component, 0) + size * often
-            excess += over * often
-        return excess
+        for component, pairs in table.components:
+            size = 0
+            for coefficient, monomial in pairs:
+                size += coefficient * values[monomial]
+            excess -= size
+            components[component] = components.get(component, 0) + size * times
+        blocks = self._blocks
+        for size, monomial, many in table.sizes:
+            size *= values[monomial]
+            block = blocks.get(size)
+            if block is None:
+                block = blocks[size] = block_bytes(size)
+            excess += block * many
+        return excess * times
 
     def _add_each(self, group: Group, sort: Sorter, times: int, components: dict[str, int]) -> int:
         """The same of what is not listed yet."""
         excess = amount = 0
         before = group.component
         alike = bool(before)
-        values, known = self.numbers.values, self._excess
+        values, blocks = self.numbers.values, self._blocks
         for thing in group.alike:
             size = thing.coefficient * values[thing.monomial]
-            over = known.get(size)
-            if over is None:
-                over = known[size] = block_bytes(size) - size
-            excess += over
+            block = blocks.get(size)
+            if block is None:
+                block = blocks[size] = block_bytes(size)
+            excess += block - size
             if not alike:
                 component = sort(thing)
                 if component != before:
@@ -242,10 +247,10 @@ def _listed(stock: Stock) -> Table:
             tables.append((_listed(one) if isinstance(one, Stock) else _listed_of(one, sort), times))
         total: dict[tuple[str, int, int], int] = {}
         for table, times in tables:
-            for component, coefficient, monomial, often in table:
+            for component, coefficient, monomial, often in table.rows:
                 kind = component, coefficient, monomial
                 total[kind] = total.get(kind, 0) + often * times
-        stock.table = tuple([(*kind, often) for kind, often in total.items() if often])
+        stock.table = Table([(*kind, often) for kind, often in total.items() if often])
     return stock.table
 
 
@@ -261,7 +266,7 @@ def _listed_of(group: Group, sort: Sorter) -> Table:
     for thing in group.alike:
         kind = group.component or sort(thing), thing.coefficient, thing.monomial
         alike[kind] = alike.get(kind, 0) + 1
-    table = tuple([(*kind, often) for kind, often in alike.items()])
+    table = Table([(*kind, often) for kind, often in alike.items()])
     if group.tables is None:
         group.tables = {}
     group.tables[sort] = table
