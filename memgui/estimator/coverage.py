@@ -219,6 +219,8 @@ def _require_split(scenario: Scenario) -> None:
     for value in model.layer_types if max(split.tensor, split.context) > 1 else ():
         if value not in SHARED_MIXERS:
             raise NotCovered(_not_yet("model.layer_types", value))
+    if model.output_vocab_size and split.tensor > 1:
+        raise NotCovered(_not_yet("model.output_vocab_size", model.output_vocab_size))
     if split.context > 1 and scenario.training.attention == "eager":
         raise NotCovered(_not_yet("training.attention", scenario.training.attention))
 

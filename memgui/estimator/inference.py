@@ -120,7 +120,12 @@ class InferenceRun(Run):
     def _first_token(self) -> Pass:
         """The first token's pass, with the prompt's logits still there."""
         decoding = self._decoding()
-        logits = batch_input(decoding, "logits of the prompt", ("b", "s", "V"), 4)
+        logits = batch_input(
+            decoding,
+            "logits of the prompt",
+            ("b", "s", "Vo" if self.scenario.model.output_vocab_size else "V"),
+            4,
+        )
         return Pass("first_token", _generating(self.scenario, 1), decoding, (logits,))
 
     def _decoding(self) -> Program:

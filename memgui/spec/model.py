@@ -36,6 +36,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     intermediate_size: int
     max_position_embeddings: int = 0
     tie_word_embeddings: bool = False
+    output_vocab_size: int = 0
     nominal_parameters: int | None = None
 
     # how a layer is written

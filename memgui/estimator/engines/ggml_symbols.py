@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from memgui.estimator.engines.settings import physical_batch, step
 from memgui.estimator.engines.sheet import Factor
-from memgui.estimator.engines.told import all_cells, routed
+from memgui.estimator.engines.told import all_cells, predicted, routed
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
 
@@ -66,5 +66,5 @@ def symbols(scenario: Scenario) -> Symbols:
             QT_TRANSLATE_NOOP("symbols", "expert width"),
             "model.moe_intermediate_size",
         ),
-        Factor("V", m.vocab_size, QT_TRANSLATE_NOOP("symbols", "vocabulary"), "model.vocab_size"),
+        predicted(m),
     )

@@ -30,6 +30,14 @@ def layers(count: int, scenario: Scenario) -> Factor:
     return Factor("L", count, label, path)
 
 
+def predicted(model: ModelSpec) -> Factor:
+    """Tokens that the head predicts."""
+    if model.output_vocab_size:
+        label = QT_TRANSLATE_NOOP("symbols", "vocabulary of the head")
+        return Factor("Vo", model.output_vocab_size, label, "model.output_vocab_size")
+    return Factor("V", model.vocab_size, QT_TRANSLATE_NOOP("symbols", "vocabulary"), "model.vocab_size")
+
+
 def token(
     scenario: Scenario, layer: Keys, keys: CacheFormat, values: CacheFormat, degree: int = 1, name: str = "B"
 ) -> Factor:

@@ -13,7 +13,7 @@ from memgui.estimator.allocator import Allocator
 from memgui.estimator.engines.graph import Buffer, Dims, Graph
 from memgui.estimator.engines.settings import batched_tokens, chunked, running_sequences
 from memgui.estimator.engines.sheet import Factor, Term, explained
-from memgui.estimator.engines.told import routed
+from memgui.estimator.engines.told import predicted, routed
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.quantisation import Share
 from memgui.estimator.result import Node
@@ -87,7 +87,7 @@ def sizes(scenario: Scenario, share: Share) -> Sizes:
             QT_TRANSLATE_NOOP("symbols", "expert width on a rank"),
             "model.moe_intermediate_size",
         ),
-        Factor("V", m.vocab_size, QT_TRANSLATE_NOOP("symbols", "vocabulary"), "model.vocab_size"),
+        predicted(m),
         4 if scenario.inference.weight_format == "fp32" else 2,
         _kernels(scenario),
     )

@@ -106,11 +106,16 @@ def _decay(t: Tape, c: Context, step: Tensor) -> Tensor:
 
 
 def _gated_norm(t: Tape, c: Context, y: Tensor, gate: Tensor) -> Tensor:
-    """RMSNorm of each head, then the gate, in fp32."""
+    """RMSNorm of each head, then the gate, in fp32; the weight too where it is so in all norms (Lara)."""
     o = c.options
     w = t.parameter("norm.weight", ("cv",), o.width, o.base_trained)
     y32 = op.cast(t, y, FP32)
     deviation = inverse_deviation(t, y32, (*y.dims[:-1], 1))
+    if c.model.norm == "rms_norm_fp32_copied":
+        normed = op.mul(t, y32, deviation, "normalised", y.dims)
+        out = op.mul(t, normed, op.copy_of_weight(t, w, FP32), "norm output", y.dims)
+        opened = op.pointwise(t, "silu", op.cast(t, gate, FP32), "gate", saves="input")
+        return op.cast(t, op.mul(t, out, opened, "gated", y.dims), y.width)
     normed = op.cast(t, op.mul(t, y32, deviation, "normalised", y.dims), y.width)
     out = op.mul(t, normed, w, "norm output", y.dims)
     opened = op.pointwise(t, "silu", op.cast(t, gate, FP32), "gate", saves="input")

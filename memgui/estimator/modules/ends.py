@@ -167,7 +167,7 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         t.use(*before)
         return y
     called = c.names["head"]
-    rows = "V" if o.split.vocabulary == 1 else "Vt"
+    rows = "Vo" if m.output_vocab_size else "V" if o.split.vocabulary == 1 else "Vt"
     if m.tie_word_embeddings and c.table is not None:
         w = c.table
     else:  # the last stage of a pipeline has a copy of a tied one

@@ -87,6 +87,7 @@ _PLAIN_DECODER: Mapping[str, Container[object]] = {
     "qk_norm": ("none",),
     "position_embedding": ("rope",),
     "num_experts": (0,),
+    "output_vocab_size": (0,),
     "kv_lora_rank": (None,),
     "layer_variants": (),
     "mamba_d_ssm": (0,),

@@ -183,10 +183,13 @@ def xielu(t: Tape, c: Context, x: Tensor) -> Tensor:
     curve = op.pointwise(
         t, "expm1", op.cast(t, lower, FP32) if t.autocast else lower, "curve", saves="output"
     )
+    t.use(lower)  # autocast's copy is made of it within the call
     below = op.mul(t, op.minus(t, curve, x), falling, "below", x.dims)
     below = op.add(t, below, op.scale(t, x))
     out = t.tensor("activated", x.dims, max(above.width, below.width), x.grad)
-    return t.record("where", (positive, above, below), out, (positive,), ((above, NEW), (below, NEW)))
+    t.record("where", (positive, above, below), out, (positive,), ((above, NEW), (below, NEW)))
+    t.use(rising, falling)
+    return out
 
 
 def bloom_gelu(t: Tape, x: Tensor) -> Tensor:

@@ -55,6 +55,8 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
     if m.router_in_fp32:
         x = op.cast(t, x, FP32)
     used = router_with_adapter(t, c, w)
+    if m.router_scoring == "softmax_exact":  # of copies in fp32, which autocast casts again
+        x, used = op.cast(t, x, FP32), op.copy_of_weight(t, used, FP32)
     if m.router_upcast:
         if m.router_scoring == "sigmoid_last" and not t.training:  # the product casts by itself
             out = t.tensor("router logits", (*c.rows, "E"), FP32)
@@ -216,6 +218,13 @@ def sigmoid_last(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     return (_divided(t, weights) if c.model.norm_topk_prob else weights), indices
 
 
+def softmax_exact(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
+    """Probabilities in fp32 of which the highest are taken, divided by their sum, cast back (Lara)."""
+    weights, indices = top_k(t, c, op.softmax(t, scores, FP32))
+    weights = _divided(t, weights) if c.model.norm_topk_prob else weights
+    return op.cast(t, weights, width), indices
+
+
 def sigmoid_exact(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Sigmoids in fp32 of which the highest are taken, divided by their sum (Flint)."""
     weights, indices = top_k(t, c, op.pointwise(t, "sigmoid", scores, "router scores", saves="output"))
@@ -282,6 +291,7 @@ ROUTERS: dict[str, Router] = {
     "sigmoid_summed": sigmoid_summed,
     "sigmoid_last": sigmoid_last,
     "sigmoid_exact": sigmoid_exact,
+    "softmax_exact": softmax_exact,
     "sqrtsoftplus": sqrtsoftplus,
     "topk_softmax_upcast": softmax_upcast,
     "sparsemixer": sparse_mixer,

@@ -14,6 +14,8 @@ from memgui.importers.families.parts import (
     rotary,
     shared_experts,
     stated_layers,
+    unrotated_beyond_windows,
+    window_size,
     without_attention,
 )
 from memgui.importers.families.registry import Fields, family
@@ -181,13 +183,16 @@ def _delta_net(c: Config, fields: Fields) -> Fields:
         "norm": "gemma_rms_norm",
         "qk_norm": "head",
         "attention_output_gate": True,
-        "linear_num_key_heads": c.count("linear_num_key_heads"),
-        "linear_num_value_heads": c.count("linear_num_value_heads"),
-        "linear_key_head_dim": c.count("linear_key_head_dim"),
-        "linear_value_head_dim": c.count("linear_value_head_dim"),
-        "linear_conv_kernel_dim": c.count("linear_conv_kernel_dim"),
-        "linear_chunk_size": DELTA_CHUNK,
+        **_delta_sizes(c),
     }
+
+
+def _delta_sizes(c: Config) -> Fields:
+    sizes = (
+        *("linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim"),
+        *("linear_value_head_dim", "linear_conv_kernel_dim"),
+    )
+    return {**{name: c.count(name) for name in sizes}, "linear_chunk_size": DELTA_CHUNK}
 
 
 @family("qwen3_5_text")
@@ -220,6 +225,34 @@ def qwen3_5_moe(c: Config) -> Fields:
     shared = shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True)
     delta = {**_delta_net(c, fields), "rotary_per_sequence": True}
     return {**fields, **experts(c), **shared, **delta}
+
+
+@family("lara_mini")
+def lara_mini(c: Config) -> Fields:
+    """Qwen 3.5's delta nets among windows and layers without positions; experts and a shared one in each."""
+    fields = llama(c.with_default("intermediate_size", 0))
+    layers = fields["num_hidden_layers"]
+    period = (
+        "gated_delta_net",
+        "sliding_attention",
+        "gated_delta_net",
+        "full_attention",
+        "sliding_attention",
+    )
+    computed = [period[i % len(period)] for i in range(layers)]
+    kinds = stated_layers(c, "layer_types", layers, kinds=DELTA) or computed
+    return {
+        **fields,
+        **_delta_sizes(c),
+        **unrotated_beyond_windows({"layer_types": ("unrotated_attention",), **mixers(kinds)}),
+        **experts(c),
+        **shared_experts(1, c.count("shared_expert_intermediate_size")),
+        "sliding_window": window_size(c),
+        "norm": "rms_norm_fp32_copied",
+        "qk_norm": "head",
+        "router_scoring": "softmax_exact",
+        "norm_topk_prob": c.flag("norm_topk_prob", default=True),
+    }
 
 
 @family("olmo_hybrid")

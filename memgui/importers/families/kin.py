@@ -255,12 +255,18 @@ def another_bert(c: Config) -> Fields:
     return fields
 
 
-@family("apertus")
+@family("apertus", "apertus1p5_text")
 def apertus(c: Config) -> Fields:
-    """Llama with norms on heads and an activation without gate that has two weights of its own."""
+    """Llama with norms on heads and an activation without gate that has two weights of its own.
+
+    Apertus 1.5 reads tokens of pictures and sounds too, which its head may not predict.
+    """
     fields = qwen3(c)
+    rows = c.count_or_none("output_vocab_size") or 0
+    whole = not rows or rows == fields["vocab_size"]
     return {
         **fields,
         "gated_mlp": False,
         "hidden_act": activation(c, "xielu"),
+        **({} if whole else {"output_vocab_size": rows, "tie_word_embeddings": False}),
     }

@@ -335,6 +335,13 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "Head bias"),
         QT_TRANSLATE_NOOP("fields", "The output head has a bias."),
     ),
+    size(
+        "output_vocab_size",
+        QT_TRANSLATE_NOOP("fields", "Head's vocabulary"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Rows of the head where it predicts the first tokens alone; 0: all of them."
+        ),
+    ),
     count(
         "embedding_size",
         QT_TRANSLATE_NOOP("fields", "Embedding width"),

@@ -305,6 +305,7 @@ ROUTING: tuple[Field, ...] = (
         Choice("sigmoid", QT_TRANSLATE_NOOP("fields", "sigmoid")),
         Choice("sqrtsoftplus", QT_TRANSLATE_NOOP("fields", "root of softplus, divided by the sum")),
         Choice("sigmoid_summed", QT_TRANSLATE_NOOP("fields", "sigmoid, divided by the sum")),
+        Choice("softmax_exact", QT_TRANSLATE_NOOP("fields", "softmax of all, of fp32 copies (Lara)")),
         Choice("sigmoid_exact", QT_TRANSLATE_NOOP("fields", "sigmoid, in fp32 throughout (Flint)")),
         Choice("sigmoid_own", QT_TRANSLATE_NOOP("fields", "sigmoid, model's format")),
         Choice("sigmoid_last", QT_TRANSLATE_NOOP("fields", "sigmoid of the highest")),
