@@ -211,6 +211,8 @@ def _require_split(scenario: Scenario) -> None:
             if one.part not in TOWERS and one.part != "embedding":  # of layers, nobody says of which
                 own = Named("model.other_weights", (str(one),))
                 raise NotCovered(not_with("parallelism.pipeline", split.pipeline, own))
+    if max(split.tensor, split.context) > 1 and model.shortcut_experts:
+        raise NotCovered(_not_yet("model.shortcut_experts", True))
     if max(split.tensor, split.context) > 1 and "dense_sparse" in model.mlp_layer_types:
         raise NotCovered(_not_yet("model.mlp_layer_types", "dense_sparse"))
     for value in model.layer_types if split.pipeline > 1 else ():

@@ -143,6 +143,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     shared_experts_first: bool = False
     experts_summed_in_fp32: bool = False
     experts_norm: bool = False
+    zero_expert_num: int = 0
+    shortcut_experts: bool = False
     experts_scaled: bool = False
     experts_clamped: bool = False
     router_bias: bool = False
@@ -170,6 +172,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     index_block_size: int = 0
     index_topk_blocks: int = 0
     query_gate: bool = False
+    latent_scaling: bool = False
     o_groups: int = 0
     o_lora_rank: int = 0
     compress_rate_csa: int = 0

@@ -79,7 +79,8 @@ def of_layer(model: ModelSpec, mixer: str) -> tuple[Layer, ...]:
         return _keys(model, "full_attention"), _state(model, "mamba2")
     if mixer == "none" or mixer.startswith("borrowing_"):
         return ()
-    return (_keys(model, mixer),)
+    twice = 2 if model.shortcut_experts else 1  # layers with two attentions
+    return (_keys(model, mixer),) * twice
 
 
 def _keys(model: ModelSpec, mixer: str) -> Keys:

@@ -37,6 +37,8 @@ def latent_attention(t: Tape, c: Context, x: Tensor, reach: Reach = FULL) -> Ten
     packed = projection(t, c, x, "attention.kv_a", "latent and key", ("lp",), ("h",), bias=m.attention_bias)
     latent, key = op.split(t, packed, ("latent", "rotated key"), ((*c.rows, "lk"), (*c.rows, 1, "p")))
     latent = norm(t, c, latent, "kv_a_layernorm", part="qk_norm")
+    if m.latent_scaling:
+        unrotated, turned, latent = op.scale(t, unrotated), op.scale(t, turned), op.scale(t, latent)
     turned, key = rotate(t, c, reach, turned, key)
     if o.cache:
         latent, key = cached(t, c, latent, reach), cached(t, c, key, reach)

@@ -226,6 +226,7 @@ OLD_MIXTRAL = {"router": "gate", "experts.gate_up": "w1", "experts.down": "w2"}
 
 WRAPPED: dict[str, dict[str, str]] = {
     **dict.fromkeys(("mixtral", "minimax", "minimax_m2"), OLD_MIXTRAL),
+    "longcat_flash": {"experts.gate_up": "gate_proj", "experts.down": "down_proj"},
     **dict.fromkeys(
         (
             *("deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm4_moe", "glm_moe_dsa"),

@@ -8,7 +8,7 @@ from itertools import cycle, groupby, islice
 from typing import Any, Final
 
 from memgui.estimator import operators as op
-from memgui.estimator.modules import gemma3n, gemma4, mobilebert
+from memgui.estimator.modules import gemma3n, gemma4, mobilebert, shortcut
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, LayerPlan, Writer, residual
 from memgui.estimator.tape import Tape, Tensor
@@ -26,6 +26,11 @@ def completed(model: ModelSpec, found: Runs) -> Runs:
     if model.bottleneck_size:
         key = "full_attention"
         return [(LayerPlan(key, MIXERS[key][0], ((key, mobilebert.layer),)), model.num_hidden_layers)]
+    if model.shortcut_experts:
+        key = "full_attention"
+        return [
+            (LayerPlan(key, FEED_FORWARDS["sparse"][0], ((key, shortcut.layer),)), model.num_hidden_layers)
+        ]
     sizes = changes(model)
     own = {layer: _with_own(model, sizes, layer) for layer in dict.fromkeys([layer for layer, _ in found])}
     return [(own[layer], many) for layer, many in found]

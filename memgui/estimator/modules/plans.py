@@ -92,7 +92,7 @@ def _in_order(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     plain = "sparse" if model.num_experts else "dense"
     own = model.layer_variants or model.hidden_size_per_layer_input
     own = own or model.norm_placement == "post_branch_attention"
-    plainly = not (own or model.layer_scalar or model.bottleneck_size)
+    plainly = not (own or model.layer_scalar or model.bottleneck_size or model.shortcut_experts)
     if len(mixers) <= 1 and len(feeds) <= 1 and model.first_norm and plainly:
         only = plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, plain), together)
         return _sharing(only, count, model.num_hidden_groups) if model.num_hidden_groups else [(only, count)]

@@ -45,13 +45,16 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
     """A score of every expert for every token."""
     m, o = c.model, c.options
     width = FP32 if m.router_in_fp32 else o.width
-    w = t.parameter("router.weight", ("E", "h"), width, o.base_trained)
-    shift = t.parameter("router.bias", ("E",), o.width, o.base_trained) if m.router_bias else None
+    every = "Ez" if m.zero_expert_num else "E"
+    w = t.parameter("router.weight", (every, "h"), width, o.base_trained)
+    shift = t.parameter("router.bias", (every,), o.width, o.base_trained) if m.router_bias else None
     if m.router_scoring == "softmax_clamped" or m.router_balance != "none":
-        t.parameter("router.balance", ("E",), o.width if m.router_balance == "own" else FP32, trainable=False)
+        t.parameter(
+            "router.balance", (every,), o.width if m.router_balance == "own" else FP32, trainable=False
+        )
     elif m.router_correction_bias:
         own = FP32 if m.router_scoring in ("sigmoid_own", "sigmoid_last", "sqrtsoftplus") else width
-        t.buffer("e_score_correction_bias", ("E",), own)
+        t.buffer("e_score_correction_bias", (every,), own)
     if m.router_in_fp32:
         x = op.cast(t, x, FP32)
     used = router_with_adapter(t, c, w)
@@ -59,10 +62,10 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
         x, used = op.cast(t, x, FP32), op.copy_of_weight(t, used, FP32)
     if m.router_upcast:
         if m.router_scoring == "sigmoid_last" and not t.training:  # the product casts by itself
-            out = t.tensor("router logits", (*c.rows, "E"), FP32)
+            out = t.tensor("router logits", (*c.rows, every), FP32)
             return t.record("mm", (x, used), out, (), ())
         x, used = op.cast(t, x, FP32), op.copy_of_weight(t, used, FP32)
-    return op.linear(t, x, used, shift, "router logits", (*c.rows, "E"))
+    return op.linear(t, x, used, shift, "router logits", (*c.rows, every))
 
 
 def top_k(t: Tape, c: Context, x: Tensor) -> Chosen:
@@ -113,6 +116,15 @@ def softmax_first(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
     """Probabilities of all experts in fp32, of which the highest are taken (Mixtral, Qwen, DeepSeek-V2)."""
     weights, indices = top_k(t, c, op.softmax(t, scores, FP32))
     return _weighed(t, c, weights, scores.width), indices
+
+
+def softmax_balanced(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
+    """Probabilities of all experts in fp32, chosen with a balance (LongCat)."""
+    probabilities = op.softmax(t, scores)
+    indices = t.tensor("experts of each token", (*c.rows, "T"), INT64)
+    t.run("topk", (probabilities,), (indices,), (), (), (probabilities.coefficient, probabilities.monomial))
+    weights = _weighed(t, c, _gathered(t, c, probabilities, indices), scores.width)
+    return op.cast(t, weights, scores.width), indices
 
 
 def softmax_clamped(t: Tape, c: Context, scores: Tensor, width: int) -> Chosen:
@@ -282,6 +294,7 @@ Router = Callable[[Tape, Context, Tensor, int], Chosen]
 ROUTERS: dict[str, Router] = {
     "softmax": softmax_first,
     "softmax_own": softmax_own,
+    "softmax_balanced": softmax_balanced,
     "softmax_clamped": softmax_clamped,
     "topk_softmax": softmax_last,
     "topk_softmax_plain": softmax_last_plain,

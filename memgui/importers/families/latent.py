@@ -166,6 +166,41 @@ def hy_v4(c: Config) -> Fields:
     }
 
 
+TWICE = QT_TRANSLATE_NOOP(
+    "messages",
+    "Each of the {layers} layers has attention and a feed-forward twice. Experts without weights ({zero}) "
+    "are counted as if those with weights had their tokens; Transformers' class holds gate and up of these "
+    "too, which no checkpoint has: they are left out.",
+)
+
+
+@family("longcat_flash")
+def longcat_flash(c: Config) -> Fields:
+    """Latent attention and dense feed-forwards twice in a layer, experts on a shortcut around the second."""
+    for key in ("mla_scale_q_lora", "mla_scale_kv_lora"):
+        c.flag(key, default=True)  # numbers of no size
+    for key in ("attention_method", "zero_expert_type"):
+        c.text(key, default="")  # of which there is one each
+    c.flag("router_bias", default=False)  # which the class reads, but does not add
+    latent = latent_attention(c)
+    fields = llama(c.with_default("head_dim", latent["head_dim"]))
+    zero = c.count("zero_expert_num", default=0)
+    c.assume(TWICE, layers=fields["num_hidden_layers"], zero=zero)
+    return {
+        **fields,
+        **latent,
+        **experts(c),
+        "shortcut_experts": True,
+        "zero_expert_num": zero,
+        "latent_scaling": True,
+        "rotary_style": "pairs_quarters",
+        "router_scoring": "softmax_balanced",
+        "router_upcast": True,
+        "router_correction_bias": True,
+        "routed_scaling": True,
+    }
+
+
 @family("deepseek")
 def deepseek(c: Config) -> Fields:
     """DeepSeek's first mixture of experts: Llama's attention, the first layers dense."""

@@ -84,6 +84,26 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "The indexer's norm and the weights of its heads are fp32."),
         applies=indexed,
     ),
+    size(
+        "zero_expert_num",
+        QT_TRANSLATE_NOOP("fields", "Experts without weights"),
+        QT_TRANSLATE_NOOP("fields", "Experts that give back what they are given, beside those with weights."),
+        applies=experts,
+    ),
+    flag(
+        "shortcut_experts",
+        QT_TRANSLATE_NOOP("fields", "Experts on a shortcut"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Each layer has attention and a feed-forward twice; experts run beside the second half."
+        ),
+        applies=experts,
+    ),
+    flag(
+        "latent_scaling",
+        QT_TRANSLATE_NOOP("fields", "Scaled latents"),
+        QT_TRANSLATE_NOOP("fields", "Queries and the latent of keys and values are multiplied by numbers."),
+        applies=latent,
+    ),
     flag(
         "router_upcast",
         QT_TRANSLATE_NOOP("fields", "Router cast to fp32"),

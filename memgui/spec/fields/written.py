@@ -297,6 +297,7 @@ ROUTING: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "How the router turns its logits into weights of experts."),
         Choice("softmax", QT_TRANSLATE_NOOP("fields", "softmax of all")),
         Choice("softmax_own", QT_TRANSLATE_NOOP("fields", "softmax of all, model's format")),
+        Choice("softmax_balanced", QT_TRANSLATE_NOOP("fields", "softmax of all, chosen with a balance")),
         Choice("softmax_clamped", QT_TRANSLATE_NOOP("fields", "softmax of all, never autocast (ERNIE)")),
         Choice("topk_softmax", QT_TRANSLATE_NOOP("fields", "softmax of the highest")),
         Choice("topk_softmax_plain", QT_TRANSLATE_NOOP("fields", "softmax of the highest, fp32 in autocast")),
