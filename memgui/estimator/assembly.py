@@ -9,11 +9,13 @@ from memgui.estimator.breakdown import Breakdown, Listed
 from memgui.estimator.loose import fragmented, stated
 from memgui.estimator.modules.implementations import IMPLEMENTATIONS
 from memgui.estimator.moments import Amount, Beside, Timeline, moment
+from memgui.estimator.once import once
 from memgui.estimator.options import OLD, capability
 from memgui.estimator.overhead import (
     ALLOCATOR_SOURCE,
     CUBLAS_SOURCE,
     KERNELS_SOURCE,
+    LOADED_SOURCE,
     SCRATCH_SOURCE,
     Range,
     context,
@@ -58,6 +60,7 @@ class Assembly:
         self.expandable = self.training and training.expandable_segments
         whole = training.activation_checkpointing == "full" and training.checkpoint_every == 1
         self.recomputed = self.training and whole
+        self.segments_loaded = run.segments_loaded()
 
     def allocated(self, amount: Amount) -> int:
         """What ``torch.cuda.max_memory_allocated()`` would print."""
@@ -68,15 +71,17 @@ class Assembly:
         return 0 if self.expandable else amount.excess
 
     def fragmentation(self, amount: Amount) -> Range:
-        """What is reserved beside what is allocated at ``amount``."""
+        """What is reserved beside what is allocated at ``amount``: no less than loading has left."""
         allocated = self.allocated(amount)
-        return fragmentation(
+        found = fragmentation(
             allocated,
             self.persistent,
             training=self.training,
             recomputed=self.recomputed,
             expandable=self.expandable,
         )
+        left = self.segments_loaded - allocated
+        return found if left <= found.usual else Range(left, left, left, LOADED_SOURCE)
 
     def overhead(self, amount: Amount) -> Beside:
         """What is beside the tensors."""
@@ -104,25 +109,36 @@ class Assembly:
     def peak(self) -> Moment:
         """The moment of it."""
         found = self.found
-        whole = found.base.plus(found.amount)
         return moment(
-            found.key, found.stage, found.template, whole, self.overhead, found.layer, found.operator
+            found.key, found.stage, found.template, self.whole, self.overhead, found.layer, found.operator
         )
+
+    @once
+    def whole(self) -> Amount:
+        """What is alive then."""
+        return self.found.base.plus(self.found.amount)
+
+    @once
+    def loose(self) -> Range:
+        """What is reserved beside what is allocated then, at least and at most."""
+        found = self.fragmentation(self.whole)
+        most = self.run.reserved(self.found)
+        if not most:
+            return found
+        most += self.workspace - self.allocated(self.whole)
+        return Range(found.low, found.usual, max(found.usual, most), found.source, found.percent)
 
     @cached_property
     def reach(self) -> tuple[int, int]:
         """The least and the most bytes that the peak may take."""
-        whole = self.found.base.plus(self.found.amount)
-        allocated, loose = self.allocated(whole), self.fragmentation(whole)
+        allocated, loose = self.allocated(self.whole), self.loose
         doubt = self.run.doubt(self.found)
         return allocated + loose.low + self.context.low, allocated + loose.high + self.context.high + doubt
 
     def estimate(self, reach: tuple[int, int] | None = None) -> Estimate:
         """The estimate; ``reach`` is that of all devices where there are others."""
-        scenario, run, found, peak = self.scenario, self.run, self.found, self.peak
-        whole = found.base.plus(found.amount)
-        allocated = self.allocated(whole)
-        loose = self.fragmentation(whole)
+        scenario, run, found, peak, whole = self.scenario, self.run, self.found, self.peak, self.whole
+        allocated, loose = self.allocated(whole), self.loose
         low, high = reach or self.reach
         components = (*self._components(found, whole), self._overhead(whole, loose))
         return Estimate(

@@ -32,7 +32,7 @@ class _Played(msgspec.Struct, frozen=True):
 
 
 class CutToSize(Allocator):
-    """Tells what is ``allocated``, and nothing else.
+    """Tells what is ``allocated``, and what of large segments is ``unused``.
 
     A small block is as large as its request wherever it lies, and so none is placed.  Large ones are
     cut, one after the other, from the end of the first segment, as long as that is large enough.
@@ -55,6 +55,11 @@ class CutToSize(Allocator):
         other.allocated, other._segments, other._end = self.allocated, self._segments, self._end
         other._free = self._free[:]
         return other
+
+    @property
+    def unused(self) -> int:
+        """Bytes of free large blocks."""
+        return sum([size for size, _ in self._free])
 
     def take(self, size: int) -> Block:
         size = rounded(size)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import chain, groupby
+from typing import NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -69,21 +70,28 @@ def base_of(training: Training) -> Base:
     return Base(training.method, training.base_format, training.precision)
 
 
-def loaded_excess(held: Account, program: Program, scheme: WeightScheme | None, base: Base) -> int:
-    """What blocks add to the weights, as these come one after the other.
+class Loaded(NamedTuple):
+    """What blocks add to the weights, and what segments have beside the blocks, in bytes."""
+
+    excess: int
+    unused: int = 0
+
+
+def loaded(held: Account, program: Program, scheme: WeightScheme | None, base: Base) -> Loaded:
+    """What weights take beside their sizes, as they come one after the other.
 
     That is played where a base is packed while it loads, and where weights share segments: those of 1
     to 10 MiB, most of those of small models.  All others have blocks that follow from their size.
     """
     shared = held.weight_bytes < FEW and any(SMALL < w.coefficient < OWN_SEGMENT for w, _ in held.weights)
     if not (base.packed or shared):
-        return held.weight_excess
+        return Loaded(held.weight_excess)
     if not base.adapted:
-        return _filled(program)
+        return Loaded(_filled(program))
     return _played(program, scheme, base) if _layers_of(program) <= DEEP else _deep(program, scheme, base)
 
 
-def _deep(program: Program, scheme: WeightScheme | None, base: Base) -> int:
+def _deep(program: Program, scheme: WeightScheme | None, base: Base) -> Loaded:
     """The same of a very deep model: as many layers are played as tell what one adds."""
     few, many = (
         _played(
@@ -91,7 +99,8 @@ def _deep(program: Program, scheme: WeightScheme | None, base: Base) -> int:
         )
         for layers in (DEEP // 2, DEEP)
     )
-    return many + (many - few) * (_layers_of(program) - DEEP) // (DEEP // 2)
+    further = _layers_of(program) - DEEP
+    return Loaded(*(b + (b - a) * further // (DEEP // 2) for a, b in zip(few, many, strict=True)))
 
 
 def _layers_of(program: Program) -> int:
@@ -107,11 +116,11 @@ def _filled(program: Program) -> int:
 
 
 @lru_cache(maxsize=64)
-def _played(program: Program, scheme: WeightScheme | None, base: Base) -> int:
+def _played(program: Program, scheme: WeightScheme | None, base: Base) -> Loaded:
     """The same beside adapters, played; it does not matter what is kept of the weights that are trained."""
     allocator = _frozen(_Frozen(program, scheme, base)).copy()
     _adapt(program, allocator)
-    return allocator.allocated - account(program, scheme=scheme).weight_bytes
+    return Loaded(allocator.allocated - account(program, scheme=scheme).weight_bytes, allocator.unused)
 
 
 class _Frozen:
@@ -143,7 +152,7 @@ class _Frozen:
 
 
 @lru_cache(maxsize=16)
-def _frozen(what: _Frozen) -> Allocator:
+def _frozen(what: _Frozen) -> CutToSize:
     allocator = CutToSize()
     _load(what.program, what.held, what.base, allocator)
     return allocator

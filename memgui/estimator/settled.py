@@ -14,6 +14,7 @@ import msgspec
 from memgui.estimator.assembly import Assembly
 from memgui.estimator.estimate import run_of
 from memgui.estimator.moments import Amount
+from memgui.estimator.once import once
 from memgui.estimator.options import capability
 from memgui.estimator.overhead import Range
 from memgui.estimator.result import Estimate
@@ -77,16 +78,18 @@ class _Settled(Assembly):
     def __init__(self, scenario: Scenario, run: TrainingRun, *, emptied: bool) -> None:
         super().__init__(scenario, run)
         self.simulated = simulated(run, self.chip, emptied=emptied)
-        found = run.peak()
-        self._whole = found.base.plus(found.amount)
-        self._moving = max(self._whole.bytes - self.persistent, 1)
-        counted = self.simulated.allocated - self.workspace - self._whole.bytes
-        self._further = counted - super().excess(self._whole)
+        self._moving = max(self.whole.bytes - self.persistent, 1)
+        counted = self.simulated.allocated - self.workspace - self.whole.bytes
+        self._further = counted - super().excess(self.whole)
         self._unused = self.simulated.reserved - self.simulated.allocated
 
     def excess(self, amount: Amount) -> int:
         """What the simulation counts beyond sizes at the peak is shared out by what comes and goes."""
         return super().excess(amount) + self._share(self._further, amount)
+
+    @once
+    def loose(self) -> Range:
+        return self.fragmentation(self.whole)
 
     def fragmentation(self, amount: Amount) -> Range:
         unused = self._share(self._unused, amount)

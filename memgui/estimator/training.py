@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 
 from memgui.estimator.account import account
+from memgui.estimator.apart import reserved_at_most
 from memgui.estimator.between import referring
 from memgui.estimator.keeping import keeping_of
 from memgui.estimator.layout import layout_of
-from memgui.estimator.loading import base_of, loaded_excess
+from memgui.estimator.loading import Loaded, base_of, loaded
 from memgui.estimator.moments import FURTHER, STEADY, Amount, Overhead, amount_of
 from memgui.estimator.once import once
 from memgui.estimator.optimizers import OPTIMIZERS
@@ -101,12 +102,12 @@ class TrainingRun(Run):
     # -- what stays -----------------------------------------------------------------------------
 
     @cached_property
-    def weight_excess(self) -> int:
-        """What the allocator's blocks add to the weights."""
+    def loaded(self) -> Loaded:
+        """What the allocator's blocks add to the weights, and what it holds beside them."""
         if not self.arrive_whole:
-            return self.account.weight_excess
+            return Loaded(self.account.weight_excess)
         base = base_of(self.scenario.training)
-        return loaded_excess(self.account, self.program, base_scheme(self.scenario), base)
+        return loaded(self.account, self.program, base_scheme(self.scenario), base)
 
     def lying(self, *, states: bool, gradients: bool, inputs: bool = True) -> dict[str, int]:
         """What stays through a micro batch, in bytes."""
@@ -125,7 +126,7 @@ class TrainingRun(Run):
         sizes = self.lengthy_sizes + (self.input_sizes if inputs else [])
         return Amount(
             self.lying(states=states, gradients=gradients, inputs=inputs),
-            self.weight_excess
+            self.loaded.excess
             + (a.gradient_excess if gradients else 0)
             + (a.state_excess if states else 0)
             + a.buckets.excess
@@ -293,12 +294,12 @@ class TrainingRun(Run):
         return self._saving(self._stepping())
 
     def most(self) -> int:
-        stepping, best = self._highest
+        stepping, _, best = self._highest
         return stepping if best is None else best.bytes
 
     @once
-    def _highest(self) -> tuple[int, Highest | None]:
-        """Bytes as the optimizer steps; the point with more bytes."""
+    def _highest(self) -> tuple[int, Heights, Highest | None]:
+        """Bytes as the optimizer steps; the heights along a walk, and the point there with more bytes."""
         accumulate = self.gradients_met
         walk = self.walk(accumulate=accumulate)
         lying = self.lying(states=True, gradients=accumulate)
@@ -311,12 +312,12 @@ class TrainingRun(Run):
             ahead += self.numbers.bytes(self.named(walk))
         stepping = sum(self.lying(states=True, gradients=True).values())
         stepping += self.account.step_bytes + self.numbers.bytes(self.left(walk))
-        return stepping, self.heights(walk).highest_on(walk.way_forward, ahead, behind, stepping)
+        heights = self.heights(walk)
+        return stepping, heights, heights.highest_on(walk.way_forward, ahead, behind, stepping)
 
     def _stepping(self) -> Found:
-        accumulate = self.gradients_met
-        walk = self.walk(accumulate=accumulate)
-        _, best = self._highest
+        _, heights, best = self._highest
+        walk = heights.walk
         if best is None:
             base = self.base(states=True, gradients=True)
             step = Amount({"temporary": self.account.step_bytes}, 0)
@@ -325,7 +326,7 @@ class TrainingRun(Run):
             bag = partial(self.tensors.bag, left)
             stage = "optimizer"
             return Found(f"step2.{stage}", stage, STEADY[stage], base, amount, bag, -1, self.stepper())
-        start = self.base(states=True, gradients=accumulate)
+        start = self.base(states=True, gradients=self.gradients_met)
         point, offset, forward = best.point, best.offset, best.at < len(walk.way_forward.rows)
         whole = point.whole(best.spot, best.stop, offset, whole=self.numbers.whole)
         if forward and self.accumulates:
@@ -342,6 +343,18 @@ class TrainingRun(Run):
         if _in_blocks(amount_of(whole, self.tensors)) <= _in_blocks(found.amount):
             return found
         return self._found(best, offset + beyond, whole, forward=forward, base=start)
+
+    def segments_loaded(self) -> int:
+        excess, unused = self.loaded
+        if not unused or self.scenario.training.expandable_segments:  # these grow by what is missing alone
+            return 0
+        return self.account.weight_bytes + excess + unused
+
+    def reserved(self, found: Found) -> int:
+        _, heights, best = self._highest
+        return reserved_at_most(
+            self, found.base, heights, in_loss=best is not None and best.point.key == "loss"
+        )
 
     def _saving(self, found: Found) -> Found:
         """``found``, or the moment at which the model is saved where more is there then."""

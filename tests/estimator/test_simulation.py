@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from typing import Any, NamedTuple
 
@@ -13,8 +14,9 @@ from memgui.catalog import Catalog
 from memgui.estimator import estimate, ledger, loading
 from memgui.estimator.allocator import Allocator, filled
 from memgui.estimator.estimate import run_of
-from memgui.estimator.loading import base_of, loaded_excess
-from memgui.estimator.overhead import cublas_workspace
+from memgui.estimator.loading import base_of, loaded
+from memgui.estimator.options import capability
+from memgui.estimator.overhead import context, cublas_workspace
 from memgui.estimator.quantisation import base_scheme
 from memgui.estimator.settled import settled, simulation
 from memgui.estimator.simulation import Simulated
@@ -152,6 +154,82 @@ def test_settled_parts_add_up() -> None:
         assert found.component(key).bytes == quick.component(key).bytes
 
 
+DRAWN = (
+    SMALL,
+    TINY,
+    "Qwen2.5-0.5B",
+    "Llama-3.2-1B",
+    "gemma-2-2b",
+    "opt-125m",
+    "OLMo-7B-hf",
+    "nomic-ai/nomic-embed-text-v1.5",
+    "vicuna-13b-v1.3",
+    "Qwen3.5-Class-Default-Text",
+)
+
+
+def drawn(number: int) -> Scenario:
+    """One of many set-ups, always the same."""
+    chance = random.Random(number)
+    adapters = chance.random() < 0.5
+    settings = {
+        "training.method": "lora" if adapters else "full",
+        "training.base_format": chance.choice(["bf16", "nf4", "int8"]) if adapters else "bf16",
+        "training.precision": chance.choice(["bf16", "bf16_mixed", "fp32", "bf16_master"]),
+        "training.activation_checkpointing": chance.choice(["none", "full", "selective_op"]),
+        "training.micro_batch_size": chance.choice([1, 2, 4]),
+        "training.sequence_length": chance.choice([128, 512, 777, 2048]),
+        "training.gradient_accumulation_steps": chance.choice([1, 1, 4]),
+        "training.optimizer": chance.choice(["adamw", "adamw_8bit", "sgd", "adafactor", "lion"]),
+        "training.attention": chance.choice(["sdpa", "sdpa", "eager"]),
+        "training.expandable_segments": chance.random() < 0.1,
+    }
+    return scenario(DRAWN[number % len(DRAWN)], chance.choice(["T4", "H100 SXM5 80GB"]), settings)
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_the_quick_range_has_what_the_allocator_reserves(number: int) -> None:
+    """With and without what is not known of the context."""
+    asked = drawn(number)
+    quick = estimate(asked)
+    beside = context(capability(asked.device.compute_capability))
+    assert quick.low_bytes <= quick.peak_bytes <= quick.high_bytes
+    reserved = simulate(asked).reserved
+    assert quick.low_bytes - beside.low <= reserved <= quick.high_bytes - beside.high
+
+
+def test_gradients_do_not_fit_where_activations_were() -> None:
+    """What waits for the backward pass lies in blocks smaller than any gradient in fp32."""
+    asked = scenario(
+        "OLMo-2-1124-13B",
+        "H100 SXM5 80GB",
+        {"training.precision": "fp16_mixed", "training.sequence_length": 2048},
+    )
+    quick, counters = estimate(asked), simulate(asked)
+    gradients = ledger(asked).steps[1].grad_bytes
+    assert counters.reserved - counters.allocated > gradients / 2
+    assert quick.high_bytes > counters.reserved
+
+
+def test_what_loading_leaves_is_there_to_the_end() -> None:
+    """Experts that are widened beside a packed base: a tenth of all is never used again."""
+    asked = scenario(
+        "Mixtral-8x7B-v0.1",
+        "H100 SXM5 80GB",
+        {
+            "training.method": "lora",
+            "training.base_format": "nf4",
+            "training.precision": "bf16_mixed",
+            "training.sequence_length": 512,
+        },
+    )
+    quick, reserved = estimate(asked), simulate(asked).reserved
+    beside = context((9, 0))
+    assert reserved > quick.allocated_bytes * 1.1
+    assert quick.low_bytes - beside.low <= reserved <= quick.high_bytes - beside.high
+    assert quick.reserved_bytes == pytest.approx(reserved, rel=0.005)
+
+
 def test_what_is_not_played_stays_as_it_is() -> None:
     serving = estimate(Scenario(model=CATALOG.model(SMALL).model, task="inference"))
     assert settled(serving) is serving
@@ -213,7 +291,7 @@ def test_expandable_segments_reserve_less() -> None:
     before, after = simulate(usual), simulate(growing)
     assert after.reserved < before.reserved
     assert after.reserved < after.allocated * 1.05
-    assert estimate(growing).high_bytes < estimate(usual).high_bytes
+    assert estimate(growing).reserved_bytes < estimate(usual).reserved_bytes
 
 
 def test_freed_neighbours_join_and_the_smallest_that_fits_is_taken() -> None:
@@ -317,10 +395,10 @@ def test_a_packed_base_of_any_depth_is_there_at_once() -> None:
     asked = scenario("Qwen2.5-0.5B", "H100 SXM5 80GB", settings)
     run = run_of(asked)
     base, scheme = base_of(asked.training), base_scheme(asked)
-    found = loaded_excess(run.account, run.program, scheme, base)
-    one_by_one = loading._played(run.program, scheme, base)
+    found = loaded(run.account, run.program, scheme, base).excess
+    one_by_one = loading._played(run.program, scheme, base).excess
     assert found == pytest.approx(one_by_one, abs=run.account.weight_bytes / 5000)
     deep = run_of(replace(asked, "model.num_hidden_layers", 20_000))
     began = time.process_time()
-    assert loaded_excess(deep.account, deep.program, scheme, base) > found
+    assert loaded(deep.account, deep.program, scheme, base).excess > found
     assert time.process_time() - began < 0.5

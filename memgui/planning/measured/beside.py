@@ -138,7 +138,7 @@ def _expected(figure: Figure, estimate: Estimate) -> tuple[int, int, int] | None
         return expected, estimate.low_bytes + shift, estimate.high_bytes + shift
     if figure.counter is Counter.RESERVED:
         context = _part(estimate.component("overhead"), "context")
-        low, high = estimate.low_bytes - context, estimate.high_bytes - context
+        low, high = max(estimate.low_bytes - context, estimate.allocated_bytes), estimate.high_bytes - context
         return expected, min(low, expected), max(high, expected)
     return expected, expected, expected
 
