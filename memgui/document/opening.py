@@ -93,6 +93,7 @@ class Opening(Telling):
         """Put a model into the open scenario; what had to change with it."""
         from memgui.planning.opening import FOLLOWING, mattering, starting_scenario
 
+        self._stop_reading()
         asked = self._document.state.as_asked()
         scenario, told = starting_scenario(asked, model, quantization)
         fitted = {
@@ -151,8 +152,7 @@ class Opening(Telling):
             reading.end()
             self._failed(error, of_opening=True)
 
-        if self._reading is not None:
-            self._reading.end()
+        self._stop_reading()
         reading = self._reading = Reading(
             told_name(paths[0]), self.told.emit, lambda: self._jobs.cancel("open"), self
         )
@@ -238,7 +238,15 @@ class Opening(Telling):
         told = self._put(found.model, None, found.report)
         self._say_open(found.model.name, (*found.report.assumed, *told))
 
+    def _stop_reading(self) -> None:
+        """What was asked for last is opened: a file that is read still comes too late."""
+        if self._reading is not None:
+            self._reading.end()
+            self._reading = None
+            self._jobs.cancel("open")
+
     def _load(self, state: State, name: str) -> None:
+        self._stop_reading()
         text = QCoreApplication.translate("Library", "Open {name}").format(name=name)
         self._document.load(state, text)
 

@@ -48,7 +48,7 @@ class Reading(QObject):
                 {"name": self.name, "done": self._done, "total": self._total},
             )
         stop = QT_TRANSLATE_NOOP("messages", "Stop reading")
-        self._tell(Notice(message, action_text=stop, action=self._stop))
+        self._tell(Notice(message, action_text=stop, action=self._stop, of_opening=True))
 
     def _stop(self) -> None:
         self.end()

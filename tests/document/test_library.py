@@ -1,8 +1,9 @@
 import json
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -13,6 +14,7 @@ from memgui.document.document import Document
 from memgui.document.jobs import Jobs
 from memgui.document.library import Library
 from memgui.document.notice import Notice
+from memgui.planning import opening
 from memgui.presets import share
 from memgui.presets.codec import Preset
 from memgui.presets.paths import AppPaths
@@ -69,6 +71,41 @@ def config(folder: Path, **more: object) -> Path:
     path.parent.mkdir()
     path.write_text(json.dumps({**CONFIG, **more}), "utf-8")
     return path
+
+
+@pytest.mark.parametrize("by", ["name", "preset", "text"])
+def test_what_was_asked_for_last_is_open_and_no_file_that_took_longer(
+    house: House, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    library, document = house.library, house.document
+    assert library.save_as("Mine")
+    (entry,) = library.presets()
+    shared = library.shared_text()
+    begun, go_on = threading.Event(), threading.Event()
+
+    path = config(tmp_path)
+    real = opening.opened_path
+
+    def slow(*asked: Any) -> opening.Opened:
+        begun.set()
+        go_on.wait(5)
+        return real(*asked)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opening, "opened_path", slow)
+        library.open_path(path)
+        assert begun.wait(5)
+        {
+            "name": lambda: library.open_named("gpt2"),
+            "preset": lambda: library.open_preset(entry),
+            "text": lambda: library.open_text(shared),
+        }[by]()
+        model = document.scenario.model.name
+        go_on.set()
+        qtbot.wait(100)
+    assert document.scenario.model.name == model != "Small-1B"
+    library.open_path(path)  # the next one is read as ever
+    qtbot.waitUntil(lambda: document.scenario.model.name == "Small-1B")
 
 
 def test_a_config_is_opened_aside_and_can_be_undone(house: House, tmp_path: Path, qtbot: QtBot) -> None:
