@@ -95,11 +95,12 @@ def test_what_was_asked_for_last_is_open_and_no_file_that_took_longer(
         patch.setattr(opening, "opened_path", slow)
         library.open_path(path)
         assert begun.wait(5)
-        {
-            "name": lambda: library.open_named("gpt2"),
-            "preset": lambda: library.open_preset(entry),
-            "text": lambda: library.open_text(shared),
-        }[by]()
+        if by == "name":
+            library.open_named("gpt2")
+        elif by == "preset":
+            library.open_preset(entry)
+        else:
+            library.open_text(shared)
         model = document.scenario.model.name
         go_on.set()
         qtbot.wait(100)
