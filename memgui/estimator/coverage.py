@@ -111,6 +111,12 @@ def _require_pattern(model: ModelSpec, shape: str) -> None:
         )
     if shape != "decoder" and model.hc_mult:
         raise NotCovered(_not_yet("model.hc_mult", model.hc_mult))
+    streams = model.norm_placement == "gated_streams"
+    several = model.hc_mult or model.altup_num_inputs or model.parallel_block != "none"
+    if streams != (model.hc_count > 0) or (streams and (several or shape != "decoder")):
+        raise NotCovered(_not_yet("model.hc_count", model.hc_count))
+    if model.n_recurrent_layers and (shape != "decoder" or model.altup_num_inputs or streams):
+        raise NotCovered(_not_yet("model.n_recurrent_layers", model.n_recurrent_layers))
     if "none" in mixers and (shape != "decoder" or {*mixers} == {*feeds} or model.altup_num_inputs):
         raise NotCovered(_not_yet("model.layer_types", "none"))
     for lender, borrower in zip(LENT, BORROWED, strict=True):

@@ -35,6 +35,7 @@ DEFINED: dict[str, str] = {
     "c128": "(s + 127)//128",
     **_ROUNDED,
     "di": "id - p",
+    "ihk": "ih + 1",
     "nb": "(s + ib - 1)//ib",
     "nb1": "(s + ib - 1)//ib + 1",
     "nbt": "(s + ib - 1)//ib*ib",

@@ -101,6 +101,7 @@ _UNLETTERED: Final = (
     "max_position_embeddings",
     "altup_num_inputs",
     "laurel_rank",
+    "hc_lowrank",
     "mamba_dt_rank",
     "spatial_positions",
     "head_embedding_size",

@@ -206,6 +206,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     linear_fused: bool = False
     linear_separate: bool = False
     linear_doubled: bool = False
+    linear_sigmoid: bool = False
     lru_width: int = 0
     conv1d_width: int = 0
 
@@ -237,6 +238,10 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # embeddings of each layer's own
     hidden_size_per_layer_input: int = 0
     vocab_size_per_layer_input: int = 0
+
+    # several residual streams that gates open (Qwen 4)
+    hc_count: int = 0
+    hc_lowrank: int = 0
 
     # layers that run several times (Dory)
     n_input_layers: int = 0

@@ -43,6 +43,7 @@ _LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "shared_indexed_attention": ("index_topk",),
     "unrotated_indexed_attention": _INDEXED,
     "unrotated_shared_indexed_attention": ("index_topk",),
+    "pooled_indexed_attention": (*_INDEXED, "index_block_size"),
     "block_indexed_attention": ("index_n_heads", "index_head_dim", "index_block_size", "index_topk_blocks"),
     "windowed_attention": _CONNECTED,
     "compressed_sparse_attention": (*_CONNECTED, *_INDEXED, "compress_rate_csa"),

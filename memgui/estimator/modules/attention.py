@@ -82,7 +82,11 @@ def attention(
     if prepare is not None:
         prepare(t, c)
     mask = None
-    if reach.indexed:
+    if reach.pooled:
+        from memgui.estimator.modules.pooled import pooled_mask
+
+        mask = pooled_mask(t, c, x, reach)
+    elif reach.indexed:
         from memgui.estimator.modules.blocks import block_mask
 
         mask = block_mask(t, c, x, reach, q.width)

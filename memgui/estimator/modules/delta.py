@@ -118,7 +118,11 @@ def _gated_norm(t: Tape, c: Context, y: Tensor, gate: Tensor) -> Tensor:
         return op.cast(t, op.mul(t, out, opened, "gated", y.dims), y.width)
     normed = op.cast(t, op.mul(t, y32, deviation, "normalised", y.dims), y.width)
     out = op.mul(t, normed, w, "norm output", y.dims)
-    opened = op.pointwise(t, "silu", op.cast(t, gate, FP32), "gate", saves="input")
+    gate = op.cast(t, gate, FP32)
+    if c.model.linear_sigmoid:
+        opened = op.pointwise(t, "sigmoid", gate, "gate", saves="output")
+    else:
+        opened = op.pointwise(t, "silu", gate, "gate", saves="input")
     out = op.cast(t, op.mul(t, out, opened, "gated", y.dims), y.width)
     t.use(y)
     return out

@@ -40,7 +40,12 @@ def stem(t: Tape, c: Context) -> Tensor:
         from memgui.estimator.modules.gemma3n import copies
 
         x = copies(t, c, x)
-    if m.hc_mult:
+    if m.hc_count:
+        from memgui.estimator.modules.gated_streams import streams as gated
+
+        t.hold(x)
+        x = gated(t, c, x)
+    elif m.hc_mult:
         from memgui.estimator.modules.hyper import streams
 
         t.hold(x)
@@ -144,6 +149,10 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
         from memgui.estimator.modules.hyper import merged as collapsed
 
         x = collapsed(t, c, x)
+    if m.hc_count:
+        from memgui.estimator.modules.gated_streams import merged as gathered
+
+        x = gathered(t, c, x)
     if m.final_norm:
         x = norm(t, c, x, "norm")
     t.part = t.module = "lm_head"

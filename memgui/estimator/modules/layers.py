@@ -189,6 +189,10 @@ MIXERS: dict[str, tuple[str, Module]] = {
         QT_TRANSLATE_NOOP("estimator", "sliding attention, keys borrowed"),
         attending("borrowing_sliding_attention"),
     ),
+    "pooled_indexed_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention to blocks of tokens"),
+        attending("pooled_indexed_attention"),
+    ),
     "block_indexed_attention": (
         QT_TRANSLATE_NOOP("estimator", "attention to chosen blocks"),
         attending("block_indexed_attention"),
@@ -335,6 +339,13 @@ def _towards(t: Tape, c: Context, x: Tensor, module: Module, before: str, after:
     return towards(t, c, y, z, f"{before}.rate")
 
 
+def _streams(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
+    """Several streams, of which a layer reads one and writes to all (Qwen 4)."""
+    from memgui.estimator.modules.gated_streams import connected
+
+    return connected(t, c, x, module, before)
+
+
 PLACEMENTS: dict[str, Callable[[Tape, Context, Tensor, Module, str, str], Tensor]] = {
     "pre": _pre,
     "post": _post,
@@ -343,6 +354,7 @@ PLACEMENTS: dict[str, Callable[[Tape, Context, Tensor, Module, str, str], Tensor
     "normed": _normed,
     "sandwich": _sandwich,
     "towards": _towards,
+    "gated_streams": _streams,
 }
 """Where norms stand, by ``norm_placement``."""
 

@@ -77,6 +77,10 @@ _ENDS = {
 def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     """The layers of ``model`` in order, as runs of equal ones."""
     found = _in_order(model)
+    if model.hc_count:
+        from memgui.estimator.modules.pooled import keeping_positions
+
+        return keeping_positions(found)
     if not model.n_recurrent_layers:
         return found
     from memgui.estimator.modules.looped import looped

@@ -17,7 +17,7 @@ class Reach(msgspec.Struct, frozen=True):
     """``name`` finds the layer's mask and rotary tables; ``rotated``: it has rotary positions at all.
 
     ``indexed``: only chosen tokens are looked at; ``indexer``: the layer itself chooses them, ``by_head`` for
-    each head, with no mask of all layers beside.
+    each head, with no mask of all layers beside, ``pooled`` in blocks for all heads together.
     ``lends``: later layers with this reach, which ``borrows`` is true of, use the layer's keys and values.
     """
 
@@ -26,6 +26,7 @@ class Reach(msgspec.Struct, frozen=True):
     indexed: bool = False
     indexer: bool = False
     by_head: bool = False
+    pooled: bool = False
     lends: bool = False
     borrows: bool = False
 
@@ -53,6 +54,7 @@ REACHES = {
     "shared_indexed_attention": Reach("full", indexed=True),
     "unrotated_indexed_attention": Reach("full", rotated=False, indexed=True, indexer=True),
     "unrotated_shared_indexed_attention": Reach("full", rotated=False, indexed=True),
+    "pooled_indexed_attention": Reach("full", indexed=True, indexer=True, pooled=True),
     "block_indexed_attention": Reach("full", indexed=True, indexer=True, by_head=True),
     "lending_attention": Reach("full", lends=True),
     "borrowing_attention": Reach("full", borrows=True),

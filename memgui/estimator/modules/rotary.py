@@ -15,7 +15,7 @@ FP32 = 4
 COMPLEX64 = 8
 INT64 = 8
 
-ALONE = ("cohere_compass_text", "dory")
+ALONE = ("cohere_compass_text", "dory", "qwen4_exp_text")
 """Models whose layers are not handed the positions beside tables and masks."""
 
 Tables = tuple[Tensor, ...]

@@ -24,6 +24,7 @@ from memgui.importers.families import (
     latent,
     llama,
     looped,
+    qwen4,
     single,
 )
 from memgui.importers.families.registry import FAMILIES, Describe, Fields
@@ -48,5 +49,6 @@ __all__ = [
     "latent",
     "llama",
     "looped",
+    "qwen4",
     "single",
 ]

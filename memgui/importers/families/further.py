@@ -41,12 +41,13 @@ ACROSS = QT_TRANSLATE_NOOP(
 )
 
 
-def _unequal(c: Config, what: str) -> None:
+def unequal(c: Config, what: str) -> None:
     """Book what is not the same in all layers; ``what`` is marked for translation."""
     c.assume(UNEQUAL, model_type=c.model_type, what=Message(what))
 
 
-def _beside(*found: Weights) -> Fields:
+def beside(*found: Weights) -> Fields:
+    """Weights that only some layers have, beside those of all."""
     return {"other_weights": tuple(str(one) for one in found if one.elements)}
 
 
@@ -72,7 +73,7 @@ def _per_layer(c: Config, fields: Fields, more: int, owed: int) -> Fields:
         rows = 0
     rest = more - owed
     found = [Weights("per_layer.embedding", 1, (rows, layers * width))] if rows else []
-    return _beside(*found, *([Weights("per_layer.rest", 1, (rest,))] if rest > 0 else []))
+    return beside(*found, *([Weights("per_layer.rest", 1, (rest,))] if rest > 0 else []))
 
 
 @family("mllama_text_model")
@@ -99,7 +100,7 @@ def mllama(c: Config) -> Fields:
         "logits_in_fp32": True,
         **mixers(["none" if i in across else "full_attention" for i in range(layers)]),
         "mlp_layer_types": rhythm(["none" if i in across else "dense" for i in range(layers)]),
-        **_beside(
+        **beside(
             Weights("embedding.image_tokens", 1, (8, hidden)),
             *(
                 Weights(f"vision.cross.{name}", n * many, shape)
@@ -160,14 +161,14 @@ def nemotron_nas(c: Config) -> Fields:
     widest = max(widths)
     narrow = [width for width in widths if 0 < width < widest]
     if narrow:
-        _unequal(c, QT_TRANSLATE_NOOP("messages", "attention left out, feed-forward width"))
+        unequal(c, QT_TRANSLATE_NOOP("messages", "attention left out, feed-forward width"))
     return {
         **llama(c.with_default("intermediate_size", widest)),  # null in the file: each block has its own
         "intermediate_size": widest,
         "num_key_value_heads": max(heads // sizes.pop(), 1),
         **mixers(["full_attention" if group else "none" for group in groups]),
         "mlp_layer_types": rhythm(["dense" if width == widest else "none" for width in widths]),
-        **_beside(
+        **beside(
             Weights("mlp.narrow", 3, (sum(narrow), hidden)),
             Weights("norm.narrow", max(len(narrow), 1), (hidden,)),
         ),
@@ -184,7 +185,7 @@ def molmo(c: Config) -> Fields:
         "intermediate_size": fields["intermediate_size"] // 2,
         "attention_bias": bias,
         "attention_output_bias": False,
-        **_beside(Weights("embedding.image_tokens", 1, (128, fields["hidden_size"]))),
+        **beside(Weights("embedding.image_tokens", 1, (128, fields["hidden_size"]))),
     }
 
 
@@ -243,7 +244,7 @@ def step3p7(c: Config) -> Fields:
         "sliding_window": c.count_or_none("sliding_window"),
         "rotary_dim": None,
         "qk_norm": "head",
-        **_beside(Weights("attention.gate", layers, (heads, hidden))),
+        **beside(Weights("attention.gate", layers, (heads, hidden))),
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from memgui.importers.config_reader import Config
 from memgui.importers.families.experts import cast_back, sparse_by_step
 from memgui.importers.families.llama import llama, olmo2
@@ -171,12 +173,13 @@ def minimax(c: Config) -> Fields:
     }
 
 
-def _delta_net(c: Config, fields: Fields) -> Fields:
+def delta_net(c: Config, fields: Fields, kinds: Mapping[str, str] = DELTA) -> Fields:
     """Qwen3-Next and 3.5: gated delta nets, gated attention once in a period, Gemma's norm."""
     layers = fields["num_hidden_layers"]
     period = c.count("full_attention_interval", default=4)
-    stated = stated_layers(c, "layer_types", layers, kinds=DELTA)
-    computed = ["full_attention" if last else "gated_delta_net" for last in every(period, layers)]
+    stated = stated_layers(c, "layer_types", layers, kinds=kinds)
+    full = kinds["full_attention"]
+    computed = [full if last else "gated_delta_net" for last in every(period, layers)]
     return {
         **mixers(stated or computed),
         **rotary(c, fields["head_dim"], 0.25),
@@ -199,7 +202,7 @@ def _delta_sizes(c: Config) -> Fields:
 def qwen3_5(c: Config) -> Fields:
     """Dense feed-forwards between delta nets and gated attention."""
     fields = llama(c)
-    return {**fields, **_delta_net(c, fields), "rotary_per_sequence": True}
+    return {**fields, **delta_net(c, fields), "rotary_per_sequence": True}
 
 
 @family("qwen3_next")
@@ -212,7 +215,7 @@ def qwen3_next(c: Config) -> Fields:
         **cast_back(c),
         **sparse_by_step(c, fields["num_hidden_layers"]),
         **shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True),
-        **_delta_net(c, fields),
+        **delta_net(c, fields),
         "linear_fused": True,
     }
 
@@ -223,7 +226,7 @@ def qwen3_5_moe(c: Config) -> Fields:
     c = c.with_default("intermediate_size", 0)
     fields = llama(c)
     shared = shared_experts(1, c.count("shared_expert_intermediate_size"), gate=True)
-    delta = {**_delta_net(c, fields), "rotary_per_sequence": True}
+    delta = {**delta_net(c, fields), "rotary_per_sequence": True}
     return {**fields, **experts(c), **shared, **delta}
 
 

@@ -262,7 +262,8 @@ def apertus(c: Config) -> Fields:
     Apertus 1.5 reads tokens of pictures and sounds too, which its head may not predict.
     """
     fields = qwen3(c)
-    rows = c.count_or_none("output_vocab_size") or 0
+    stated = c.stated.value.get("output_vocab_size") is not None
+    rows = c.count("output_vocab_size") if stated else 0
     whole = not rows or rows == fields["vocab_size"]
     return {
         **fields,

@@ -17,7 +17,7 @@ from memgui.importers.towers.vit import (
 )
 
 
-@towers("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "cohere_compass")
+@towers("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "cohere_compass", "qwen4_exp")
 def qwen3_vl(s: Source) -> list[Tower]:
     """Qwen 3: learned positions; 3-VL also feeds features of middle layers (DeepStack)."""
     model_type = s.file.string("model_type")

@@ -32,6 +32,7 @@ FIELDS: tuple[Field, ...] = (
                 "unrotated_shared_indexed_attention",
                 QT_TRANSLATE_NOOP("fields", "attention, indexer shared, no positions"),
             ),
+            Choice("pooled_indexed_attention", QT_TRANSLATE_NOOP("fields", "attention to blocks of tokens")),
             Choice("block_indexed_attention", QT_TRANSLATE_NOOP("fields", "attention to chosen blocks")),
             Choice("windowed_attention", QT_TRANSLATE_NOOP("fields", "window, keys are values")),
             Choice("compressed_sparse_attention", QT_TRANSLATE_NOOP("fields", "window and chosen entries")),

@@ -163,6 +163,7 @@ FIELDS: tuple[Field, ...] = (
         ),
         Choice("normed", QT_TRANSLATE_NOOP("fields", "before, and on the residual stream (MiniMax)")),
         Choice("sandwich", QT_TRANSLATE_NOOP("fields", "before and after each")),
+        Choice("gated_streams", QT_TRANSLATE_NOOP("fields", "of streams, before each (Qwen 4)")),
         Choice("towards", QT_TRANSLATE_NOOP("fields", "before and after each, a learned way between (nGPT)")),
     ),
     flag(

@@ -39,7 +39,12 @@ def indexed(scenario: Scenario) -> bool:
 
 def in_blocks(scenario: Scenario) -> bool:
     """Whether an indexer picks blocks of keys."""
-    return has(scenario, "block_indexed_attention")
+    return has(scenario, "block_indexed_attention", "pooled_indexed_attention")
+
+
+def opened(scenario: Scenario) -> bool:
+    """Whether several residual streams are opened by gates."""
+    return scenario.model.hc_count > 0
 
 
 def looping(scenario: Scenario) -> bool:

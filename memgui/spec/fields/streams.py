@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.spec.fields.field import Choice, Field
-from memgui.spec.fields.parts import connected, in_blocks, looping
+from memgui.spec.fields.parts import connected, in_blocks, looping, opened
 from memgui.spec.fields.rows import choice, size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -48,6 +48,17 @@ FIELDS: tuple[Field, ...] = (
         "hc_mult",
         QT_TRANSLATE_NOOP("fields", "Residual streams"),
         QT_TRANSLATE_NOOP("fields", "Residual streams that learned connections mix; 0 where there is one."),
+    ),
+    size(
+        "hc_count",
+        QT_TRANSLATE_NOOP("fields", "Gated streams"),
+        QT_TRANSLATE_NOOP("fields", "Residual streams that low-rank gates open (Qwen 4); 0: there is one."),
+    ),
+    size(
+        "hc_lowrank",
+        QT_TRANSLATE_NOOP("fields", "Rank of streams"),
+        QT_TRANSLATE_NOOP("fields", "Width that the gates of streams are made through."),
+        applies=opened,
     ),
     size(
         "n_recurrent_layers",

@@ -82,6 +82,12 @@ ATTENTION: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP("fields", "The share of a state that a token rewrites is doubled."),
         applies=_linear,
     ),
+    flag(
+        "linear_sigmoid",
+        QT_TRANSLATE_NOOP("fields", "Linear gate, sigmoid"),
+        QT_TRANSLATE_NOOP("fields", "The gate behind linear attention is a sigmoid, not SiLU."),
+        applies=_linear,
+    ),
     choice(
         "fused_qkv_split",
         QT_TRANSLATE_NOOP("fields", "Fused QKV taken apart"),

@@ -201,3 +201,37 @@ def test_the_outer_object_says_whether_the_head_is_tied() -> None:
     tied = import_config({**file, "tie_word_embeddings": True})
     assert sum(count(tied.model).values()) == 32_947_311_856 - 256_000 * 8192
     assert "tie_word_embeddings" not in tied.ignored
+
+
+def test_tables_of_n_grams_have_as_many_rows_as_primes() -> None:
+    """Transformers 5.24's Qwen4ExpForCausalLM at these sizes: 6,084,856."""
+    text = {
+        "model_type": "qwen4_exp_text",
+        "vocab_size": 512,
+        "hidden_size": 256,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 2,
+        "head_dim": 32,
+        "rope_parameters": {"partial_rotary_factor": 0.25},
+        "linear_key_head_dim": 32,
+        "linear_value_head_dim": 32,
+        "linear_num_key_heads": 2,
+        "linear_num_value_heads": 4,
+        "moe_intermediate_size": 96,
+        "shared_expert_intermediate_size": 160,
+        "num_experts_per_tok": 2,
+        "num_experts": 8,
+        "hc_lowrank": 32,
+        "indexer_n_heads": 4,
+        "indexer_kv_heads": 1,
+        "indexer_head_dim": 32,
+        "indexer_budget": 32,
+        "indexer_compress_ratio": 8,
+        "ple_layer_ids": [1, 3],
+        "ple_embed_dim": 128,
+        "ngram_vocab_size_base": 5000,
+    }
+    found = import_config(text)
+    assert estimate(Scenario(model=found.model)).parameters.total == 6_084_856
+    assert any("n-grams" in message.text for message in found.assumed)
