@@ -57,15 +57,13 @@ class Catalog:
     def kin(self, name: str) -> ModelEntry | None:
         """The base or tuned version that stands here of the model called ``name``, which does not.
 
-        ``meta-llama/Llama-3.1-8B-Instruct`` has the layers of ``Llama-3.1-8B``.  Where versions differ in
-        size there is none.
+        ``meta-llama/Llama-3.1-8B-Instruct`` has the layers of ``Llama-3.1-8B``, and so has what was trained
+        on from it at a later date; the other way round a date may stand for another model.  Where versions
+        differ in size there is none.
         """
         organisation, _, title = name.rpartition("/")
-        found = [
-            entry
-            for place, entry in self._kin.get(kin(title), ())
-            if not organisation or key(organisation) == key(place)
-        ]
+        versions = self._kin.get(kin(title)) or self._kin.get(kin(title, dates=False), [])
+        found = [entry for place, entry in versions if not organisation or key(organisation) == key(place)]
         return found[0] if len({entry.parameters for entry in found}) == 1 else None
 
     def device(self, name: str) -> DeviceEntry:
@@ -83,6 +81,10 @@ class Catalog:
     def search(self, text: str, limit: int = 50) -> list[ModelEntry]:
         """Models that answer what was typed so far, best first."""
         return self._models.search(text, limit)
+
+    def alike(self, text: str, most: int = 12) -> list[ModelEntry]:
+        """Models that share words with a name that none has."""
+        return self._models.alike(text, most)
 
     def search_devices(self, text: str, limit: int = 50) -> list[DeviceEntry]:
         """Devices that answer what was typed so far, best first."""

@@ -28,25 +28,28 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(part for token in tokens(text) for part in (token, *_PART.findall(token)))
 
 
-TUNED = frozenset(("instruct", "chat", "it", "base", "hf", "pt"))
+TUNED = frozenset(("instruct", "chat", "it", "base", "hf", "pt", "thinking"))
 """What names say of how a model was trained on: its layers are the same."""
+_DATE = re.compile(r"2[3-9](?:0[1-9]|1[0-2])|(?:0[1-9]|1[0-2])[0-3][0-9]")
+"""And when: ``2507`` is a year and a month, ``0528`` a month and a day."""
 _SIZE = re.compile(r"[0-9.x]+[bm]")
 
 
-def kin(name: str) -> str:
+def kin(name: str, *, dates: bool = True) -> str:
     """What base and tuned versions of one model have in common, ``Qwen2.5-7B``, as it is compared.
 
-    Empty for a name without a size: there ``base`` is one.
+    Empty for a name without a size: there ``base`` is one.  Without ``dates`` those of a later training
+    have it in common, too.
     """
     said = tokens(name.rpartition("/")[2])
     if not any(_SIZE.fullmatch(word) for word in said):
         return ""
-    return "".join(word for word in said if word not in TUNED)
+    return "".join(word for word in said if word not in TUNED and (dates or not _DATE.fullmatch(word)))
 
 
 def _says_tuned(word: str) -> bool:
     """Also of a word that is still being typed."""
-    return any(one.startswith(word) for one in TUNED)
+    return any(one.startswith(word) for one in TUNED) or _DATE.fullmatch(word) is not None
 
 
 class Index(Generic[T]):
@@ -74,7 +77,23 @@ class Index(Generic[T]):
         asked = key(name)
         found = get_close_matches(asked, self._names, most, 0.6)
         found += [one for one in self._names if asked and asked in one and one not in found]
-        return tuple(self._names[one] for one in found[:most])
+        return tuple(self._names[one] for one in found[:most]) or tuple(
+            self._names[keys[0]] for _, keys in self._alike(name, most)
+        )
+
+    def alike(self, text: str, most: int = 3) -> list[T]:
+        """Entries that have the most of the words of ``text``, two at the least, where none has them all."""
+        return [entry for entry, _ in self._alike(text, most)]
+
+    def _alike(self, text: str, most: int) -> list[tuple[T, tuple[str, ...]]]:
+        typed = tokens(text)
+        shared = [
+            (sum(word in said for word in typed), min(map(len, keys)), place)
+            for place, (_, keys, said) in enumerate(self._rows)
+        ]
+        best = max((count for count, _, _ in shared), default=0)
+        found = sorted((size, place) for count, size, place in shared if count == best >= 2)
+        return [self._rows[place][:2] for _, place in found[:most]]
 
     def search(self, text: str, limit: int = 50) -> list[T]:
         """Entries that answer ``text``, best first; all of them, in order, where it is empty.

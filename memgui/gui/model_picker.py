@@ -55,7 +55,11 @@ class ModelPicker:
             for model in self._library.nearby.models
             if all(word in model.name.casefold() for word in words)
         ]
-        found += [self._model(entry) for entry in self._library.catalog.search(text, limit=500)]
+        group = translate("ModelPicker", "Built-in models")
+        found += [self._model(entry, group) for entry in self._library.catalog.search(text, limit=500)]
+        if not found:
+            group = translate("ModelPicker", "Nothing is called so; near it")
+            found = [self._model(entry, group) for entry in self._library.catalog.alike(text)]
         return found
 
     def _kind(self, entry: Entry) -> str:
@@ -63,7 +67,7 @@ class ModelPicker:
             return translate("ModelPicker", "model profile")
         return translate("ModelPicker", "set-up")
 
-    def _model(self, entry: ModelEntry) -> Item:
+    def _model(self, entry: ModelEntry, group: str) -> Item:
         model, numbers = entry.spec, self._numbers
         facts = [
             entry.name,
@@ -82,7 +86,6 @@ class ModelPicker:
             facts.append(translate("ModelPicker", "up to {tokens} tokens").format(tokens=longest))
         source = translate("catalog", entry.source)
         facts += ["", translate("ModelPicker", "Source: {source}").format(source=source)]
-        group = translate("ModelPicker", "Built-in models")
         return Item(entry.title, numbers.parameters(entry.parameters), "\n".join(facts), entry, group)
 
     def _take(self, value: object) -> None:

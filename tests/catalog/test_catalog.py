@@ -217,6 +217,8 @@ def test_a_model_is_found_as_the_hub_calls_it(catalog: Catalog, asked: str, foun
         ("google/gemma-2-9b-it", "google/gemma-2-9b"),
         ("mixtral 8x7b instruct v0.1", "mistralai/Mixtral-8x7B-v0.1"),
         ("deepseek-ai/deepseek-llm-7b-chat", "deepseek-ai/deepseek-llm-7b-base"),
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507", "Qwen/Qwen3-30B-A3B"),
+        ("Qwen/Qwen3-30B-A3B-Thinking-2507", "Qwen/Qwen3-30B-A3B"),
     ],
 )
 def test_another_version_of_a_model_is_its_kin_and_found_by_search(
@@ -232,7 +234,37 @@ def test_another_version_of_a_model_is_its_kin_and_found_by_search(
 
 
 @pytest.mark.parametrize(
-    "asked", ["t5", "bert-base", "whisper-large", "instruct", "8b", "", "facebook/Llama-3.1-8B-Instruct"]
+    ("asked", "near"),
+    [
+        ("unsloth/Qwen3-4B-bnb-4bit", "Qwen/Qwen3-4B"),
+        ("TheBloke/Llama-2-7B-GPTQ", "meta-llama/Llama-2-7b-hf"),
+        ("https://huggingface.co/Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+    ],
+)
+def test_what_shares_words_with_a_name_that_none_has_is_near(catalog: Catalog, asked: str, near: str) -> None:
+    assert catalog.search(asked) == []
+    assert near in [entry.name for entry in catalog.alike(asked)]
+    with pytest.raises(UnknownName) as unknown:
+        catalog.model(asked)
+    assert unknown.value.near
+
+
+def test_one_word_that_is_alike_is_not_enough(catalog: Catalog) -> None:
+    assert catalog.alike("zzzz") == catalog.alike("zzzz 7b") == catalog.alike("") == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "t5",
+        "bert-base",
+        "whisper-large",
+        "instruct",
+        "8b",
+        "",
+        "facebook/Llama-3.1-8B-Instruct",
+        "zai-org/GLM-4-9B",
+    ],
 )
 def test_a_name_without_a_size_or_of_another_house_has_no_kin(catalog: Catalog, asked: str) -> None:
     assert catalog.kin(asked) is None

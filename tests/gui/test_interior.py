@@ -520,5 +520,12 @@ def test_how_opening_went_is_no_news_once_something_else_is_open(inside: Interio
     assert not bar.notice.of_opening or "gpt2" in bar.text
 
 
+def test_a_name_that_none_has_finds_what_is_near_it(inside: Interior) -> None:
+    found = inside.picker.items("unsloth/Qwen3-4B-bnb-4bit")
+    assert found[0].title == "Qwen3-4B"
+    assert {item.group for item in found} == {"Nothing is called so; near it"}
+    assert inside.picker.items("zzzz") == []
+
+
 def test_what_is_no_path_opens_no_file(inside: Interior) -> None:
     assert "Open a file" not in {item.group for item in inside.picker.items("/\0")}
