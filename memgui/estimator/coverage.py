@@ -117,6 +117,10 @@ def _require_pattern(model: ModelSpec, shape: str) -> None:
         raise NotCovered(_not_yet("model.hc_count", model.hc_count))
     if model.n_recurrent_layers and (shape != "decoder" or model.altup_num_inputs or streams):
         raise NotCovered(_not_yet("model.n_recurrent_layers", model.n_recurrent_layers))
+    latent = model.kv_lora_rank is not None or model.v_head_dim > 0
+    alone = shape == "decoder" and not (latent or model.altup_num_inputs or model.num_attention_heads % 2)
+    if model.differential and not alone:
+        raise NotCovered(_not_yet("model.differential", True))
     if "none" in mixers and (shape != "decoder" or {*mixers} == {*feeds} or model.altup_num_inputs):
         raise NotCovered(_not_yet("model.layer_types", "none"))
     for lender, borrower in zip(LENT, BORROWED, strict=True):
@@ -227,6 +231,8 @@ def _require_split(scenario: Scenario) -> None:
     for value in model.layer_types if max(split.tensor, split.context) > 1 else ():
         if value not in SHARED_MIXERS:
             raise NotCovered(_not_yet("model.layer_types", value))
+    if model.differential:
+        raise NotCovered(_not_yet("model.differential", True))
     if model.output_vocab_size and split.tensor > 1:
         raise NotCovered(_not_yet("model.output_vocab_size", model.output_vocab_size))
     if split.context > 1 and scenario.training.attention == "eager":

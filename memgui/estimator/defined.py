@@ -18,6 +18,7 @@ _ROUNDED = {
 DEFINED: dict[str, str] = {
     "g": "a + 2*k",
     "p2": "p//2",
+    "a2": "a//2",
     "dp": "d - p",
     "lp": "lk + p",
     "nv": "d - p + dv",

@@ -8,6 +8,7 @@ from memgui.spec.model import ModelSpec
 MODEL: dict[str, tuple[str, str | None]] = {
     "h": (QT_TRANSLATE_NOOP("symbols", "hidden size"), "model.hidden_size"),
     "a": (QT_TRANSLATE_NOOP("symbols", "attention heads"), "model.num_attention_heads"),
+    "a2": (QT_TRANSLATE_NOOP("symbols", "pairs of attention heads"), None),
     "k": (QT_TRANSLATE_NOOP("symbols", "key/value heads"), "model.num_key_value_heads"),
     "d": (QT_TRANSLATE_NOOP("symbols", "head size"), "model.head_dim"),
     "g": (QT_TRANSLATE_NOOP("symbols", "query, key and value heads together (a + 2k)"), None),
@@ -85,6 +86,7 @@ def model_values(model: ModelSpec, rank: int, virtual: int) -> dict[str, int]:
     return {
         "h": model.hidden_size,
         "a": heads,
+        "a2": heads // 2,
         "k": shared,
         "d": model.head_dim,
         "g": heads + 2 * shared,

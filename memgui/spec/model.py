@@ -70,6 +70,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     attention_output_bias: bool = False
     attention_output_gate: bool = False
     attention_gate: str = "none"
+    differential: bool = False
     attention_sinks: bool = False
     sink_factor: bool = False
     value_norm: bool = False

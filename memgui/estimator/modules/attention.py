@@ -90,7 +90,12 @@ def attention(
         from memgui.estimator.modules.blocks import block_mask
 
         mask = block_mask(t, c, x, reach, q.width)
-    y = attend(t, c, q, k, v, reach, mask)
+    if m.differential:
+        from memgui.estimator.modules.differential import differential
+
+        y = differential(t, c, q, k, v, reach)
+    else:
+        y = attend(t, c, q, k, v, reach, mask)
     if mask is not None:
         t.use(mask)
     if gate is not None:

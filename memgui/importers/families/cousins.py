@@ -78,6 +78,12 @@ def exaone_moe(c: Config) -> Fields:
     }
 
 
+@family("diffllama")
+def diffllama(c: Config) -> Fields:
+    """Llama whose attention is the difference of two."""
+    return {**llama(c), "differential": True}
+
+
 @family("bitnet")
 def bitnet(c: Config) -> Fields:
     """Llama with squared ReLU, and a norm before the last projection of each half."""

@@ -297,6 +297,11 @@ FIELDS: tuple[Field, ...] = (
         Choice("per_head_sigmoid", QT_TRANSLATE_NOOP("fields", "each head, sigmoid (LFM3)")),
     ),
     flag(
+        "differential",
+        QT_TRANSLATE_NOOP("fields", "Differential attention"),
+        QT_TRANSLATE_NOOP("fields", "Attention is the difference of two, each over half of the values."),
+    ),
+    flag(
         "attention_sinks",
         QT_TRANSLATE_NOOP("fields", "Attention sinks"),
         QT_TRANSLATE_NOOP("fields", "Each head has a learned logit that attends to nothing."),
