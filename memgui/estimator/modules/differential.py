@@ -1,4 +1,4 @@
-"""Differential attention: two calls that share queries and keys, over halves of the values, and their difference."""
+"""Differential attention: two calls share queries and keys, each over half of the values; their difference."""
 
 from __future__ import annotations
 

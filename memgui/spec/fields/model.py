@@ -298,7 +298,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     flag(
         "differential",
-        QT_TRANSLATE_NOOP("fields", "Differential attention"),
+        QT_TRANSLATE_NOOP("fields", "Attention as a difference"),
         QT_TRANSLATE_NOOP("fields", "Attention is the difference of two, each over half of the values."),
     ),
     flag(
