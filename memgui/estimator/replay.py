@@ -7,7 +7,7 @@ with as many bytes is one block.  Of alike layers the second stands for all that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -28,6 +28,9 @@ PASSED: Final = 2
 
 Slot = list[Block]
 """The blocks of one thing, the newest last."""
+
+Held = tuple[Allocator, Block]
+"""A block, and of whom it was asked."""
 
 Action = tuple[int, Slot, Slot, int, Allocator]
 """What happens, to whom, who has it then, the bytes that are asked for, and of whom."""
@@ -65,14 +68,19 @@ def _count(alive: Alive, thing: Thing, number: int) -> None:
 class Replay:
     """Plays passes through a program on ``allocator``; ``numbers`` says how many bytes a thing has.
 
-    What is in ``streams`` is allocated there.
+    What is in ``streams`` is allocated there; ``shards`` stay instead of gradients of weights.
     """
 
     def __init__(
-        self, allocator: Allocator, numbers: Bytes, streams: Mapping[Thing, Allocator] = MappingProxyType({})
+        self,
+        allocator: Allocator,
+        numbers: Bytes,
+        streams: Mapping[Thing, Allocator] = MappingProxyType({}),
+        shards: Collection[Thing] = (),
     ) -> None:
         self.allocator = allocator
         self._streams = streams
+        self._shards = shards
         self._numbers = numbers
         self._counting = _Counting()
         self._slots: dict[Thing, Slot] = {}
@@ -112,17 +120,36 @@ class Replay:
         """Everything dies but ``alive`` and the gradients of weights."""
         staying = dict(self._counting.of(alive))
         for thing, slot in self._slots.items():
-            if slot and isinstance(thing, Gradient) and isinstance(thing.of, Parameter):
+            if slot and self._stays(thing):
                 staying[thing] = len(slot)
         self._become(staying)
         return self._flush()
 
-    def gradients(self) -> list[Block]:
+    def gradients(self) -> list[Held]:
         """The blocks of the gradients of weights, which belong to the caller from here on."""
-        found: list[Block] = []
-        for thing, slot in self._slots.items():
-            if slot and isinstance(thing, Gradient) and isinstance(thing.of, Parameter):
-                found += slot
+        return self._handed_out([thing for thing in self._slots if self._stays(thing)])
+
+    def _stays(self, thing: Thing) -> bool:
+        """Whether it is a gradient of a weight, or what is kept instead of these."""
+        if self._shards:
+            return thing in self._shards
+        return isinstance(thing, Gradient) and isinstance(thing.of, Parameter)
+
+    def blocks_of(self, alive: Stock) -> list[Held]:
+        """The blocks that are left of what is in ``alive``, likewise."""
+        return self._handed_out(self._counting.of(alive))
+
+    def taken(self, things: Iterable[Thing]) -> list[Held]:
+        """Blocks for things that come after a pass, likewise."""
+        asked = [(self._of(thing), self._size(thing)) for thing in things]
+        return [(allocator, allocator.take(size)) for allocator, size in asked]
+
+    def _handed_out(self, things: Iterable[Thing]) -> list[Held]:
+        found: list[Held] = []
+        for thing in things:
+            slot = self._slots.get(thing)
+            if slot:
+                found += [(self._of(thing), block) for block in slot]
                 slot.clear()
         return found
 

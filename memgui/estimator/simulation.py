@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memgui.estimator.allocator import Allocator, Block, Stream
-from memgui.estimator.events import Gradient, Thing, gradient_of
+from memgui.estimator.allocator import Allocator, Stream
+from memgui.estimator.events import Thing, gradient_of
 from memgui.estimator.loading import base_of, load
 from memgui.estimator.overhead import cublas_workspace
-from memgui.estimator.replay import Action, Replay
-from memgui.estimator.state import State
+from memgui.estimator.replay import Action, Held, Replay
 from memgui.estimator.training import TrainingRun
 
 
@@ -56,29 +55,43 @@ def _streams(run: TrainingRun, allocator: Allocator) -> dict[Thing, Allocator]:
     return found
 
 
+def _shards(run: TrainingRun) -> frozenset[Thing]:
+    """Shards of gradients, which FSDP2 keeps instead of these."""
+    if run.units is None:
+        return frozenset()
+    units = (run.units.root, *(run.units.of(kind) for kind in run.program.kinds))
+    return frozenset(thing for unit in units for thing in unit.shards.things)
+
+
 class _Simulation:
     def __init__(self, run: TrainingRun, capability: tuple[int, int], *, emptied: bool) -> None:
         self.run = run
         self.emptied = emptied
         self.allocator = Allocator(expandable=run.scenario.training.expandable_segments)
-        self.replay = Replay(self.allocator, run.numbers, _streams(run, self.allocator))
+        self.replay = Replay(self.allocator, run.numbers, _streams(run, self.allocator), _shards(run))
         self.workspace = cublas_workspace(capability, training=False)
         self.workspaces = 0
-        weights = [(one, count) for some, count in run.program.beside for one in some if one.grad]
-        self.beside = [(gradient_of(weight), count) for weight, count in weights]
+        weights = {one: count for some, count in run.program.beside for one in some if one.grad}
+        self.beside: list[tuple[Thing, int]] = [(gradient_of(one), count) for one, count in weights.items()]
         """gradients of weights whose operators are not written"""
+        if run.units is not None:
+            self.beside = [one for one in run.account.gradients if one[0].of in weights]
         self._passes: dict[tuple[bool, bool], _Pass] = {}
 
     def simulate(self) -> Simulated:
         run, allocator = self.run, self.allocator
-        load(run.program, run.account, base_of(run.scenario.training), allocator)
+        base = base_of(run.scenario.training)
+        if run.arrive_whole or not base.packed:
+            load(run.program, run.account, base, allocator)
+        else:  # each rank reads its shards of what is packed
+            self._take_all((*run.account.weights, *run.account.buffers))
         loaded = allocator.allocated
         if run.main_gradients:
             self._take_all(run.account.gradients)
         self._take_all(one for one in run.account.states if one[0].name == "master copy")
         for size in run.input_sizes:
             allocator.take(size)
-        gradients: list[Block] = []
+        gradients: list[Held] = []
         rest, phases = 0, (0, 0, 0)
         for step in range(2):
             rest = allocator.allocated
@@ -86,9 +99,14 @@ class _Simulation:
                 allocator.empty()
             there = run.gradients_before(steady=step > 0)
             forward, backward = self._micro_batch(accumulate=there)
-            gradients += self.replay.gradients()
-            if not there and run.account.consumer is None:
-                gradients += self._take_all(self.beside)
+            if there:
+                self._free(self.replay.gradients())  # added to those
+            else:
+                gradients += self.replay.gradients()
+                if run.account.consumer is None:
+                    gradients += self._take_all(self.beside)
+                if run.units is not None:  # reduced last
+                    gradients += self.replay.taken(run.units.root.shards.things)
             if run.accumulates:
                 further = self._micro_batch(accumulate=True)
                 forward, backward = max(forward, further[0]), max(backward, further[1])
@@ -105,6 +123,7 @@ class _Simulation:
         walk = self.run.walk(accumulate=accumulate, ran=self.replay.holds, traced=True)
         which = walk.accumulate, self.replay.holds  # what the pass before has left dies in this one
         known = self._passes.get(which)
+        named = self.replay.blocks_of(self.run.named(walk))
         self._begin(0)
         if known is None:
             forward = self.replay.record(walk, walk.forward())
@@ -113,6 +132,7 @@ class _Simulation:
             for actions in forward:
                 self.replay.play(actions)
         first = self.allocator.peak
+        self._free(named)  # of the micro batch before: the loop's names stand for this one's now
         self._begin(1)
         if known is None:
             backward = self.replay.record(walk, walk.backward())
@@ -143,13 +163,15 @@ class _Simulation:
         self._free(self._take_all(account.step_things))
         return allocator.peak
 
-    def _take_all(self, things: Iterable[tuple[Gradient | State, int]]) -> list[Block]:
-        take = self.allocator.take
-        return [take(thing.coefficient) for thing, count in things for _ in range(count)]
+    def _take_all(self, things: Iterable[tuple[Thing, int]]) -> list[Held]:
+        allocator = self.allocator
+        return [
+            (allocator, allocator.take(thing.coefficient)) for thing, count in things for _ in range(count)
+        ]
 
-    def _free(self, blocks: list[Block]) -> None:
-        for block in blocks:
-            self.allocator.give(block)
+    def _free(self, blocks: list[Held]) -> None:
+        for allocator, block in blocks:
+            allocator.give(block)
 
 
 def simulated(run: TrainingRun, capability: tuple[int, int], *, emptied: bool = False) -> Simulated:

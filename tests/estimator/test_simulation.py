@@ -230,6 +230,30 @@ def test_what_loading_leaves_is_there_to_the_end() -> None:
     assert quick.reserved_bytes == pytest.approx(reserved, rel=0.005)
 
 
+SHARED = {"device.count": 2, "parallelism.data": 2, "parallelism.sharding": "zero3"}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"training.outputs_in_step": True, "training.gradient_accumulation_steps": 4},
+        {**SHARED, "training.optimizer_implementation": "foreach"},
+        {**SHARED, "training.zero_grad_set_to_none": False},
+        {**SHARED, "training.method": "lora", "training.base_format": "nf4"},
+    ],
+    ids=["outputs of the micro batch before", "step", "gradients that stay", "packed shards"],
+)
+def test_what_is_allocated_is_what_sizes_tell(settings: Settings) -> None:
+    """Each phase of the second step, of one rank where several share."""
+    asked = scenario("Llama-3.1-8B", "H100 SXM5 80GB", settings)
+    counters, step = simulate(asked), ledger(asked).steps[1]
+    beside = cublas_workspace((9, 0), training=True)
+    for name in ("forward", "backward", "optimizer"):
+        counted = max(step.phases[name], step.phases.get(f"{name}2", 0))
+        assert getattr(counters, name) - beside == pytest.approx(counted, rel=0.005), name
+    assert counters.rest - beside == pytest.approx(step.start, rel=0.005)
+
+
 def test_what_is_not_played_stays_as_it_is() -> None:
     serving = estimate(Scenario(model=CATALOG.model(SMALL).model, task="inference"))
     assert settled(serving) is serving
