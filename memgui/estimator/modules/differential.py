@@ -1,4 +1,4 @@
-"""Differential attention: two calls share queries and keys, each over half of the values; their difference."""
+"""Differential attention: two calls share queries and keys, each over half of the values; the difference."""
 
 from __future__ import annotations
 
