@@ -208,6 +208,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     linear_separate: bool = False
     linear_doubled: bool = False
     linear_sigmoid: bool = False
+    linear_bounded: bool = False
+    linear_exact: bool = False
     lru_width: int = 0
     conv1d_width: int = 0
 
@@ -257,6 +259,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # several residual streams that connections mix (DeepSeek V4)
     hc_mult: int = 0
     hc_sinkhorn_iters: int = 0
+    hc_upcast: bool = False
+    hc_averaged: bool = False
     num_hash_layers: int = 0
 
     # beside the layers: towers for images and sound, per-layer embeddings (``memgui.spec.weights``)

@@ -42,6 +42,7 @@ _LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "indexed_attention": _INDEXED,
     "shared_indexed_attention": ("index_topk",),
     "unrotated_indexed_attention": _INDEXED,
+    "grouped_indexed_attention": (*_INDEXED, "compress_rate_csa"),
     "unrotated_shared_indexed_attention": ("index_topk",),
     "pooled_indexed_attention": (*_INDEXED, "index_block_size"),
     "block_indexed_attention": ("index_n_heads", "index_head_dim", "index_block_size", "index_topk_blocks"),
@@ -58,7 +59,8 @@ def parts(model: ModelSpec) -> Iterator[Issue]:
         value = getattr(model, name)
         if value:
             for needed in needs:
-                if not getattr(model, needed):
+                rotates = needed != "qk_rope_head_dim" or model.position_embedding != "none"
+                if rotates and not getattr(model, needed):
                     yield _missing(f"model.{name}", value, needed)
     if model.layer_types:
         for kind in {*model.layer_types} & _LAYERS.keys():

@@ -86,6 +86,10 @@ def _shared(t: Tape, c: Context, width: int, embedded: int = 0) -> None:
         if m.explicit_mask:  # Falcon makes rotary tables all the same
             tables(t, c, width)
             c.rotary.clear()
+    if c.padding is None and "grouped_indexed_attention" in m.layer_types:  # whose indexer wants a mask
+        c.padding = t.tensor("padding mask", c.rows, 1)
+        t.run("ones", (), (c.padding,), (), ())
+        t.hand_out(c.padding)
     if m.temperature_once:
         c.temperatures = t.tensor("attention scales", (1, c.queries, 1, 1), FP32)
         t.run("exp", (), (c.temperatures,), (), ())

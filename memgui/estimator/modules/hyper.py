@@ -121,8 +121,11 @@ def _mixed(t: Tape, c: Context, x: Tensor, name: str, out: int) -> tuple[Tensor,
     x32 = op.cast(t, op.reshaped(t, x, "streams", x.dims), FP32)
     deviation = inverse_deviation(t, x32, (*c.rows, 1))
     y = op.mul(t, x32, deviation, "normalised", x.dims)
-    w = t.parameter(f"{name}.weight", (out, c.model.hc_mult, "h"), FP32, c.options.base_trained, inputs=2)
-    return y, op.linear(t, y, w, None, "mixed", (*c.rows, out))
+    o = c.options
+    own = o.width if c.model.hc_upcast else FP32
+    w = t.parameter(f"{name}.weight", (out, c.model.hc_mult, "h"), own, o.base_trained, inputs=2)
+    used = op.copy_of_weight(t, w, FP32) if c.model.hc_upcast else w
+    return y, op.linear(t, y, used, None, "mixed", (*c.rows, out))
 
 
 def _collapsed(t: Tape, c: Context, pre: Tensor, x: Tensor) -> Tensor:
@@ -136,6 +139,10 @@ def _collapsed(t: Tape, c: Context, pre: Tensor, x: Tensor) -> Tensor:
 def merged(t: Tape, c: Context, x: Tensor) -> Tensor:
     """After the layers: the streams' sum by weights that each token learns."""
     part, t.part = t.part, "streams"
+    if c.model.hc_averaged:
+        y = op.mean(t, x, c.hidden)
+        t.part = part
+        return y
     n, autocast = c.model.hc_mult, t.autocast
     if c.model.hc_sinkhorn_iters:
         normed, mixed = _mixed(t, c, x, "hc_head.hc_fn", n)

@@ -52,7 +52,7 @@ def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Te
     x, narrow = without_gradient(t, x), without_gradient(t, narrow)
     heads: Dims = (*c.rows, "ih", "id")
     q = whole = _index_queries(t, c, narrow, heads)
-    key = _linear(t, c, x, "indexer.wk", ("id",), ("h",), (*c.rows, "id"))
+    key = index_linear(t, c, x, "indexer.wk", ("id",), ("h",), (*c.rows, "id"))
     own = FP32 if c.model.indexer_in_fp32 else c.options.width
     w, bias = (t.parameter(f"indexer.k_norm.{name}", ("id",), own, False) for name in _NORM)
     key = op.layer_norm(t, op.cast(t, key, own) if own > key.width else key, w, bias, (*c.rows, 1))
@@ -80,7 +80,7 @@ def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Te
     positive = op.pointwise(t, "relu", scores, "index scores", saves="output")
     t.use(scores)
     read = op.cast(t, x, own) if own > x.width else x
-    weights = _linear(t, c, read, "indexer.weights_proj", ("ih",), ("h",), (*c.rows, "ih"), own)
+    weights = index_linear(t, c, read, "indexer.weights_proj", ("ih",), ("h",), (*c.rows, "ih"), own)
     total = t.tensor("index scores", ("b", c.queries, c.keys), width)
     weights = op.scale(t, op.cast(t, weights, FP32))
     if c.model.indexer_in_fp32:  # the scores' scale is here
@@ -103,10 +103,10 @@ def _indices(t: Tape, c: Context, x: Tensor, narrow: Tensor, reach: Reach) -> Te
 def _index_queries(t: Tape, c: Context, narrow: Tensor, heads: Dims) -> Tensor:
     """Of the query latent; where there is none, of the normed input, scaled as attention's own are."""
     if c.model.q_lora_rank is not None:
-        return _linear(t, c, narrow, "indexer.wq_b", ("ih", "id"), ("lq",), heads)
+        return index_linear(t, c, narrow, "indexer.wq_b", ("ih", "id"), ("lq",), heads)
     w, bias = (t.parameter(f"indexer.q_input_norm.{name}", ("h",), c.options.width, False) for name in _NORM)
     normed = op.layer_norm(t, narrow, w, bias, (*c.rows, 1))
-    q = _linear(t, c, normed, "indexer.wq_b", ("ih", "id"), ("h",), heads)
+    q = index_linear(t, c, normed, "indexer.wq_b", ("ih", "id"), ("h",), heads)
     return tempered_by_head(t, c, q, "indexer.softmax_scaling", ("ih",), trained=False)
 
 
@@ -151,9 +151,10 @@ def without_gradient(t: Tape, x: Tensor) -> Tensor:
     return out
 
 
-def _linear(
+def index_linear(
     t: Tape, c: Context, x: Tensor, name: str, out: Dims, wide: Dims, dims: Dims, width: int = 0
 ) -> Tensor:
+    """A linear layer that no gradient reaches."""
     w = t.parameter(f"{name}.weight", (*out, *wide), width or c.options.width, False)
     idle_adapter(t, c, name.removeprefix("indexer."), out, wide)
     y = op.linear(t, x, w, None, name, dims)

@@ -54,8 +54,13 @@ def _forget(t: Tape, c: Context, x: Tensor) -> Tensor:
     t.use(narrow)
     bias = t.parameter("dt_bias", ("gv", "ck"), FP32, o.base_trained)
     raw = op.add_broadcast(t, op.cast(t, wide, FP32), bias, "forget")
-    logs = t.parameter("A_log", ("gv",), o.width, o.base_trained)
+    own = FP32 if c.model.linear_exact else o.width
+    logs = t.parameter("A_log", ("gv",), own, o.base_trained)
     rate = exponential(t, op.cast(t, logs, FP32), "rate")
+    if c.model.linear_bounded:
+        opened = op.pointwise(t, "sigmoid", op.mul(t, raw, rate, "decay", raw.dims), "decay", saves="output")
+        t.use(wide, raw, rate)
+        return op.scale(t, opened)
     large = t.tensor("beyond 20", raw.dims, 1)
     t.run("gt", (raw,), (large,), (), ())
     grown = op.shift(t, exponential(t, raw, "grown"))

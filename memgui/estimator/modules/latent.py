@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memgui.estimator import operators as op
+from memgui.estimator.modules import index_groups
 from memgui.estimator.modules.cache import cached
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.indexer import chosen_mask, tempered_by_head
@@ -70,14 +71,15 @@ def _unrotated(t: Tape, c: Context, x: Tensor, narrow: Tensor, q: Tensor, reach:
     latent = norm(t, c, packed, "kv_a_layernorm", part="qk_norm")
     if c.options.cache:
         latent = cached(t, c, latent, reach)
-    queries = op.cat(t, (q,), "q", (*c.rows, "a", "d"))
+    queries = q
     if m.head_temperature:
+        queries = op.cat(t, (q,), "q", (*c.rows, "a", "d"))
         queries = tempered_by_head(t, c, queries, "softmax_scaling", ("a",))
     rows: Dims = ("b", c.keys)
     expanded = projection(t, c, latent, "attention.kv_b", "keys and values", ("a", "dg"), ("lk",))
     made, values = op.split(t, expanded, ("k", "v"), ((*rows, "a", "d"), (*rows, "a", "dv")))
     keys = op.clone(t, made, layout=BY_HEAD)
-    masks = chosen_mask(t, c, x, narrow, reach) if reach.indexed else ()
+    masks = (index_groups.chosen_mask if reach.grouped else chosen_mask)(t, c, x, narrow, reach)
     y = attend(t, c, queries, keys, values, reach, masks[0] if masks else None)
     y = projection(
         t, c, y, "attention.o", "output", ("h",), ("a", "dv"), bias=m.attention_output_bias, cut="row"

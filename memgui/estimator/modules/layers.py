@@ -161,6 +161,10 @@ MIXERS: dict[str, tuple[str, Module]] = {
         QT_TRANSLATE_NOOP("estimator", "attention to tokens chosen before"),
         attending("shared_indexed_attention"),
     ),
+    "grouped_indexed_attention": (
+        QT_TRANSLATE_NOOP("estimator", "attention to chosen groups of tokens"),
+        attending("grouped_indexed_attention"),
+    ),
     "unrotated_indexed_attention": (
         QT_TRANSLATE_NOOP("estimator", "attention to chosen tokens without positions"),
         attending("unrotated_indexed_attention"),

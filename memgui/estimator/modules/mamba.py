@@ -57,14 +57,15 @@ def short_convolution(
     Of one token it runs over those in the state before it.
     """
     o = c.options
-    w = t.parameter("conv1d.weight", (channels, 1, "K"), o.width, o.base_trained, role="convolution")
+    own = FP32 if c.model.linear_exact else o.width
+    w = t.parameter("conv1d.weight", (channels, 1, "K"), own, o.base_trained, role="convolution")
     biased = c.model.mamba_conv_bias if bias is None else bias
     shift = t.parameter("conv1d.bias", (channels,), o.width, o.base_trained) if biased else None
     longer: Dims = ("b", channels, 2 if o.decode else "sc")
     if o.decode:
         behind = t.tensor(x.name, ("b", channels, c.sizes.values["K"] + 1), x.width)
         x = t.record("cat", (x,), behind, (), ())
-    y = convolution(t, op.cast(t, x, o.width), w, shift, "convolved", longer, viewed=True)
+    y = convolution(t, op.cast(t, x, own), w, shift, "convolved", longer, viewed=True)
     y = piece(t, y, "convolved", (*c.rows, channels))
     if activated:
         y = op.pointwise(t, "silu", y, x.name, saves="input")

@@ -17,7 +17,8 @@ class Reach(msgspec.Struct, frozen=True):
     """``name`` finds the layer's mask and rotary tables; ``rotated``: it has rotary positions at all.
 
     ``indexed``: only chosen tokens are looked at; ``indexer``: the layer itself chooses them, ``by_head`` for
-    each head, with no mask of all layers beside, ``pooled`` in blocks for all heads together.
+    each head, with no mask of all layers beside, ``pooled`` in blocks for all heads together,
+    ``grouped`` in blocks by the keys that these have.
     ``lends``: later layers with this reach, which ``borrows`` is true of, use the layer's keys and values.
     """
 
@@ -27,6 +28,7 @@ class Reach(msgspec.Struct, frozen=True):
     indexer: bool = False
     by_head: bool = False
     pooled: bool = False
+    grouped: bool = False
     lends: bool = False
     borrows: bool = False
 
@@ -55,6 +57,7 @@ REACHES = {
     "unrotated_indexed_attention": Reach("full", rotated=False, indexed=True, indexer=True),
     "unrotated_shared_indexed_attention": Reach("full", rotated=False, indexed=True),
     "pooled_indexed_attention": Reach("full", indexed=True, indexer=True, pooled=True),
+    "grouped_indexed_attention": Reach("full", rotated=False, indexed=True, indexer=True, grouped=True),
     "block_indexed_attention": Reach("full", indexed=True, indexer=True, by_head=True),
     "lending_attention": Reach("full", lends=True),
     "borrowing_attention": Reach("full", borrows=True),

@@ -201,6 +201,70 @@ def longcat_flash(c: Config) -> Fields:
     }
 
 
+GLM_5_3 = {
+    "linear_attention": "kda",
+    "indexed_attention": "grouped_indexed_attention",
+    "full_attention": "grouped_indexed_attention",
+}
+
+
+@family("glm5_next_text")
+def glm5_next(c: Config) -> Fields:
+    """Kimi delta attention, and latent attention to chosen groups once in a period; several streams."""
+    head = c.count("qk_nope_head_dim")
+    c.count_or_none("qk_head_dim")  # the same
+    for key in ("qk_rope_head_dim", "head_dim"):  # 0: nothing is rotated
+        c.integer_or_none(key)
+    fields = llama(c.renamed("head_dim", "qk_nope_head_dim"))
+    layers = fields["num_hidden_layers"]
+    linear = c.within("linear_attn_config")
+    heads = _either(linear, "num_heads", c, "linear_num_heads", 64)
+    width = _either(linear, "head_dim", c, "linear_head_dim", 128)
+    kinds = stated_layers(c, "layer_types", layers, kinds=GLM_5_3)
+    computed = ["kda" if i % 4 != 3 else "grouped_indexed_attention" for i in range(layers)]
+    if "shared" in c.texts("indexer_types"):
+        c.assume(
+            QT_TRANSLATE_NOOP(
+                "messages", "Layers that share an indexer's choice are counted as if each chose."
+            )
+        )
+    lowest = c.number_or_none("linear_lower_bound"), linear.number_or_none("gate_lower_bound")
+    safe = linear.flag("safe_gate", default=True) if c.states("linear_attn_config") else False
+    c.flag("index_kpool_always_select_tail", default=True)  # a few tokens more
+    c.number_or_none("swiglu_limit")
+    return {
+        **fields,
+        **experts(c),
+        **shared_experts(c.count_or_none("n_shared_experts") or 0, c.count("moe_intermediate_size")),
+        **first_dense(c, layers, 3),
+        **by_sigmoids(c),
+        **mixers(kinds or computed),
+        "position_embedding": "none",
+        "q_lora_rank": c.count("q_lora_rank"),
+        "kv_lora_rank": c.count("kv_lora_rank"),
+        "qk_nope_head_dim": head,
+        "v_head_dim": c.count("v_head_dim"),
+        "head_dim": head,
+        "index_n_heads": c.count("index_n_heads"),
+        "index_head_dim": c.count("index_head_dim"),
+        "index_topk": c.count("index_topk"),
+        "compress_rate_csa": c.count("index_kpool", default=16),
+        "linear_num_key_heads": heads,
+        "linear_num_value_heads": heads,
+        "linear_key_head_dim": width,
+        "linear_value_head_dim": width,
+        "linear_conv_kernel_dim": _either(linear, "short_conv_kernel_size", c, "linear_conv_kernel_dim", 4),
+        "linear_chunk_size": KDA_CHUNK,
+        "linear_bounded": safe or any(one is not None for one in lowest),
+        "linear_exact": True,
+        "hidden_act": "silu_clamped",
+        "hc_mult": c.count("hc_mult", default=4),
+        "hc_sinkhorn_iters": c.count("hc_sinkhorn_iters", default=20),
+        "hc_upcast": True,
+        "hc_averaged": True,
+    }
+
+
 @family("deepseek")
 def deepseek(c: Config) -> Fields:
     """DeepSeek's first mixture of experts: Llama's attention, the first layers dense."""

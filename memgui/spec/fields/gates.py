@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.spec.fields.field import Field
-from memgui.spec.fields.parts import experts, indexed, latent
+from memgui.spec.fields.parts import connected, experts, indexed, latent, linear
 from memgui.spec.fields.rows import flag, size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
@@ -44,6 +44,30 @@ FIELDS: tuple[Field, ...] = (
         QT_TRANSLATE_NOOP(
             "fields", "Branch and residual stream are both multiplied by a number of the layer."
         ),
+    ),
+    flag(
+        "linear_bounded",
+        QT_TRANSLATE_NOOP("fields", "Forgetting bounded"),
+        QT_TRANSLATE_NOOP("fields", "What Kimi delta attention forgets has a bound, by a sigmoid."),
+        applies=linear,
+    ),
+    flag(
+        "linear_exact",
+        QT_TRANSLATE_NOOP("fields", "Convolution in fp32"),
+        QT_TRANSLATE_NOOP("fields", "The convolution and the rates of forgetting are fp32."),
+        applies=linear,
+    ),
+    flag(
+        "hc_upcast",
+        QT_TRANSLATE_NOOP("fields", "Connections cast to fp32"),
+        QT_TRANSLATE_NOOP("fields", "The matrices that mix streams are cast to fp32 each time."),
+        applies=connected,
+    ),
+    flag(
+        "hc_averaged",
+        QT_TRANSLATE_NOOP("fields", "Streams averaged"),
+        QT_TRANSLATE_NOOP("fields", "After the layers the mean of the streams is taken."),
+        applies=connected,
     ),
     flag(
         "cap_in_fp32",

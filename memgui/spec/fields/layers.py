@@ -24,6 +24,7 @@ FIELDS: tuple[Field, ...] = (
             Choice("unrotated_attention", QT_TRANSLATE_NOOP("fields", "full attention, not rotated")),
             Choice("indexed_attention", QT_TRANSLATE_NOOP("fields", "attention with an indexer")),
             Choice("shared_indexed_attention", QT_TRANSLATE_NOOP("fields", "attention, indexer shared")),
+            Choice("grouped_indexed_attention", QT_TRANSLATE_NOOP("fields", "attention to chosen groups")),
             Choice(
                 "unrotated_indexed_attention",
                 QT_TRANSLATE_NOOP("fields", "attention with an indexer, no positions"),
