@@ -30,7 +30,7 @@ def words(text: str) -> tuple[str, ...]:
 
 TUNED = frozenset(("instruct", "chat", "it", "base", "hf", "pt", "thinking"))
 """What names say of how a model was trained on: its layers are the same."""
-_DATE = re.compile(r"2[3-9](?:0[1-9]|1[0-2])|(?:0[1-9]|1[0-2])[0-3][0-9]")
+_DATE = r"2[3-9](?:0[1-9]|1[0-2])|(?:0[1-9]|1[0-2])[0-3][0-9]"
 """And when: ``2507`` is a year and a month, ``0528`` a month and a day."""
 _SIZE = re.compile(r"[0-9.x]+[bm]")
 
@@ -44,12 +44,12 @@ def kin(name: str, *, dates: bool = True) -> str:
     said = tokens(name.rpartition("/")[2])
     if not any(_SIZE.fullmatch(word) for word in said):
         return ""
-    return "".join(word for word in said if word not in TUNED and (dates or not _DATE.fullmatch(word)))
+    return "".join(word for word in said if word not in TUNED and (dates or not re.fullmatch(_DATE, word)))
 
 
 def _says_tuned(word: str) -> bool:
     """Also of a word that is still being typed."""
-    return any(one.startswith(word) for one in TUNED) or _DATE.fullmatch(word) is not None
+    return any(one.startswith(word) for one in TUNED) or re.fullmatch(_DATE, word) is not None
 
 
 class Index(Generic[T]):

@@ -22,23 +22,11 @@ def one_line(text: str) -> str:
     return _BREAKS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
-_CAPITAL: Final = re.compile(r"([A-Z])(?=[a-z]*(?![\w]))")
 NAMES: Final = frozenset(
     (
-        *(
-            "Adafactor",
-            "Apollo",
-            "Kimi",
-            "Korthikanti",
-            "Liger",
-            "Lion",
-            "Llama",
-            "Mamba",
-            "Megatron",
-            "Mel",
-            "Metal",
-        ),
-        *("Muon", "Ollama", "Prodigy", "Python", "Shampoo", "Sophia", "Trainer", "Transformers", "Unsloth"),
+        *("Adafactor", "Apollo", "Kimi", "Korthikanti", "Liger", "Lion", "Llama", "Mamba", "Megatron"),
+        *("Mel", "Metal", "Muon", "Ollama", "Prodigy", "Python", "Shampoo", "Sophia", "Trainer"),
+        *("Transformers", "Unsloth"),
     )
 )
 """Words that keep their capital anywhere; what has another one within needs no mention."""
@@ -47,10 +35,8 @@ NAMES: Final = frozenset(
 def within(sentence: str) -> str:
     """``sentence`` as the end of another: without a full stop, small where it began with no name."""
     sentence = sentence.rstrip(".。")
-    first = _CAPITAL.match(sentence)
-    if first is None or re.split(r"\W", sentence, maxsplit=1)[0] in NAMES:
-        return sentence
-    return first[1].lower() + sentence[1:]
+    first = re.match(r"[A-Z][a-z]*(?!\w)", sentence)  # compiled when it is first asked for, not at a start
+    return sentence if first is None or first[0] in NAMES else sentence[0].lower() + sentence[1:]
 
 
 def QT_TRANSLATE_NOOP(context: str, text: str) -> str:
