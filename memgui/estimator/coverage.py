@@ -119,6 +119,8 @@ def _require_pattern(model: ModelSpec, shape: str) -> None:
         raise NotCovered(_not_yet("model.n_recurrent_layers", model.n_recurrent_layers))
     latent = model.kv_lora_rank is not None or model.v_head_dim > 0
     alone = shape == "decoder" and not (latent or model.altup_num_inputs or model.num_attention_heads % 2)
+    if model.dynamic_mask and not (alone and model.explicit_mask):
+        raise NotCovered(_not_yet("model.dynamic_mask", True))
     if model.differential and not alone:
         raise NotCovered(_not_yet("model.differential", True))
     if "none" in mixers and (shape != "decoder" or {*mixers} == {*feeds} or model.altup_num_inputs):
@@ -177,6 +179,7 @@ def require_covered_run(scenario: Scenario) -> None:
             raise NotCovered(_not_yet("parallelism.sharding", split.sharding))
     part = "training" if scenario.task == "training" else "inference"
     settings = getattr(scenario, part)
+    _require_masked(scenario)
     for name, known in _RUNS[part].items():
         value = getattr(settings, name)
         if value not in known and BY_PATH[f"{part}.{name}"].applies(scenario):
@@ -188,6 +191,20 @@ def require_covered_run(scenario: Scenario) -> None:
     if scenario.training.lora.adapter_format not in WIDTHS:
         value = scenario.training.lora.adapter_format
         raise NotCovered(_not_yet("training.lora.adapter_format", value))
+
+
+def _require_masked(scenario: Scenario) -> None:
+    """Raise :class:`NotCovered` where masks that layers make meet a kernel without, or hide too much."""
+    model, training = scenario.model, scenario.task == "training"
+    own = model.dynamic_mask or "pooled_indexed_attention" in model.layer_types
+    attention = scenario.training.attention if training else scenario.inference.attention
+    if own and attention == FLASH_2:
+        raise NotCovered(_not_yet("training.attention" if training else "inference.attention", attention))
+    served = scenario.inference.prompt_tokens + scenario.inference.generated_tokens
+    if model.dynamic_mask and (scenario.training.sequence_length if training else served) > (
+        model.keep_window_size
+    ):
+        raise NotCovered(_not_yet("model.keep_window_size", model.keep_window_size))
 
 
 def is_split(scenario: Scenario, name: str) -> bool:
@@ -231,8 +248,9 @@ def _require_split(scenario: Scenario) -> None:
     for value in model.layer_types if max(split.tensor, split.context) > 1 else ():
         if value not in SHARED_MIXERS:
             raise NotCovered(_not_yet("model.layer_types", value))
-    if model.differential:
-        raise NotCovered(_not_yet("model.differential", True))
+    for name in ("differential", "dynamic_mask"):
+        if getattr(model, name):
+            raise NotCovered(_not_yet(f"model.{name}", True))
     if model.output_vocab_size and split.tensor > 1:
         raise NotCovered(_not_yet("model.output_vocab_size", model.output_vocab_size))
     if split.context > 1 and scenario.training.attention == "eager":

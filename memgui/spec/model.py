@@ -71,6 +71,8 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     attention_output_gate: bool = False
     attention_gate: str = "none"
     differential: bool = False
+    dynamic_mask: bool = False
+    keep_window_size: int = 0
     attention_sinks: bool = False
     sink_factor: bool = False
     value_norm: bool = False

@@ -82,7 +82,11 @@ def attention(
     if prepare is not None:
         prepare(t, c)
     mask = None
-    if reach.pooled:
+    if m.dynamic_mask:
+        from memgui.estimator.modules.dynamic import dynamic_mask
+
+        mask = dynamic_mask(t, c, x, v, reach)
+    elif reach.pooled:
         from memgui.estimator.modules.pooled import pooled_mask
 
         mask = pooled_mask(t, c, x, reach)

@@ -147,7 +147,10 @@ def _with_slopes(t: Tape, c: Context, scores: Tensor, slopes: Tensor) -> Tensor:
 
 def _added(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:
     """``scores + mask``."""
-    return scores if mask is None else op.add_broadcast(t, scores, mask, "scores")
+    if mask is None:
+        return scores
+    added = op.add if mask.dims == scores.dims else op.add_broadcast
+    return added(t, scores, mask, "scores")
 
 
 def _filled(t: Tape, c: Context, scores: Tensor, mask: Tensor | None) -> Tensor:

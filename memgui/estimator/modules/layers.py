@@ -343,6 +343,16 @@ def _towards(t: Tape, c: Context, x: Tensor, module: Module, before: str, after:
     return towards(t, c, y, z, f"{before}.rate")
 
 
+def _weighed(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
+    """``weight * x + module(norm(x))`` (Doge)."""
+    o = c.options
+    y = module(t, c, norm(t, c, x, before))
+    before_part, t.part = t.part, "norm"
+    w = t.parameter(f"{before}.residual", ("h",), o.width, o.base_trained)
+    t.part = before_part
+    return op.add(t, op.mul(t, x, w, "weighed", x.dims), y, "residual stream")
+
+
 def _streams(t: Tape, c: Context, x: Tensor, module: Module, before: str, after: str) -> Tensor:
     """Several streams, of which a layer reads one and writes to all (Qwen 4)."""
     from memgui.estimator.modules.gated_streams import connected
@@ -359,6 +369,7 @@ PLACEMENTS: dict[str, Callable[[Tape, Context, Tensor, Module, str, str], Tensor
     "sandwich": _sandwich,
     "towards": _towards,
     "gated_streams": _streams,
+    "weighed": _weighed,
 }
 """Where norms stand, by ``norm_placement``."""
 

@@ -20,6 +20,7 @@ LLAMA: dict[str, str] = {
     "attention.qkv": "qkv_proj",
     "attention.o": "o_proj",
     "attention.gate": "gate_proj",
+    "attention.dt": "dt_proj",
     "attention.q_a": "q_a_proj",
     "attention.q_b": "q_b_proj",
     "attention.kv_a": "kv_a_proj_with_mqa",

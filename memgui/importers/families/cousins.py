@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 from memgui.importers.config_reader import Config
 from memgui.importers.families.encoder_decoder import bart, mbart, pegasus
 from memgui.importers.families.experts import by_sigmoids, first_dense
+from memgui.importers.families.further import beside, unequal
 from memgui.importers.families.gemma import gemma2
 from memgui.importers.families.gpt import gpt2
 from memgui.importers.families.latent import latent_attention
 from memgui.importers.families.llama import granite, llama
-from memgui.importers.families.parts import activation, experts, shared_experts, window_by_layers
+from memgui.importers.families.parts import (
+    activation,
+    dropouts,
+    experts,
+    shared_experts,
+    window_by_layers,
+    window_everywhere,
+)
 from memgui.importers.families.registry import Fields, family
 from memgui.importers.families.single import lfm2
+from memgui.spec.messages import QT_TRANSLATE_NOOP
+from memgui.spec.weights import Weights
 
 
 @family("gpt-sw3")
@@ -82,6 +94,30 @@ def exaone_moe(c: Config) -> Fields:
 def diffllama(c: Config) -> Fields:
     """Llama whose attention is the difference of two."""
     return {**llama(c), "differential": True}
+
+
+@family("doge")
+def doge(c: Config) -> Fields:
+    """Llama with norms on heads, learned masks, weights on what each half is added to."""
+    fields = llama(c)
+    layers, hidden = fields["num_hidden_layers"], fields["hidden_size"]
+    number = c.count("num_experts", default=0) if c.flag("is_moe", default=False) else 0
+    found: Fields = {}
+    if number:
+        unequal(c, QT_TRANSLATE_NOOP("messages", "experts of one row each are looked up beside"))
+        halves = Weights("per_layer.router", layers, (2 * isqrt(number), hidden))
+        found = beside(halves, Weights("per_layer.experts", 2 * layers, (number, hidden)))
+    return {
+        **fields,
+        **dropouts(c, "attention", "hidden"),
+        **window_everywhere(c),
+        "qk_norm": "head",
+        "norm_placement": "weighed",
+        "dynamic_mask": True,
+        "explicit_mask": True,
+        "keep_window_size": c.count("keep_window_size", default=2048),
+        **found,
+    }
 
 
 @family("bitnet")

@@ -163,6 +163,7 @@ FIELDS: tuple[Field, ...] = (
         ),
         Choice("normed", QT_TRANSLATE_NOOP("fields", "before, and on the residual stream (MiniMax)")),
         Choice("sandwich", QT_TRANSLATE_NOOP("fields", "before and after each")),
+        Choice("weighed", QT_TRANSLATE_NOOP("fields", "before each, what is added to is weighed (Doge)")),
         Choice("gated_streams", QT_TRANSLATE_NOOP("fields", "of streams, before each (Qwen 4)")),
         Choice("towards", QT_TRANSLATE_NOOP("fields", "before and after each, a learned way between (nGPT)")),
     ),
@@ -295,6 +296,18 @@ FIELDS: tuple[Field, ...] = (
         ),
         Choice("per_head", QT_TRANSLATE_NOOP("fields", "each head, softplus (Laguna)")),
         Choice("per_head_sigmoid", QT_TRANSLATE_NOOP("fields", "each head, sigmoid (LFM3)")),
+    ),
+    flag(
+        "dynamic_mask",
+        QT_TRANSLATE_NOOP("fields", "Learned mask"),
+        QT_TRANSLATE_NOOP("fields", "Attention has a mask that follows from the values (Doge)."),
+    ),
+    size(
+        "keep_window_size",
+        QT_TRANSLATE_NOOP("fields", "Tokens kept by it"),
+        QT_TRANSLATE_NOOP(
+            "fields", "Beyond so many tokens a learned mask hides all but these; not modelled."
+        ),
     ),
     flag(
         "differential",
