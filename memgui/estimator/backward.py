@@ -7,7 +7,7 @@ gradient and what it saved die.  Where two gradients meet they are summed in pla
 
 from __future__ import annotations
 
-from memgui.estimator.events import NONE, Events, Gradient, Group, Inner, Scratch, gradient_of
+from memgui.estimator.events import NONE, Events, Gradient, Group, Inner, Scratch, Until, gradient_of
 from memgui.estimator.lifetimes import Consumer, Role
 from memgui.estimator.outcome import coming_to
 from memgui.estimator.saved import FREED, Saved, copies_made, staying_in
@@ -20,15 +20,17 @@ STATES_MADE = Op("zeros_like", "optimizer", "", (), (), (), (), None, None, None
 class Back:
     """A block's backward: its events, and the gradient of its input (``finish``), if there is one.
 
-    After the first ``unaided`` events it wants something saved.
+    After the first ``unaided`` events it wants something saved.  Where it is not ``whole`` there are the
+    first events alone.
     """
 
-    __slots__ = ("events", "finish", "unaided")
+    __slots__ = ("events", "finish", "unaided", "whole")
 
     def __init__(self) -> None:
         self.events = Events()
         self.finish = NONE
         self.unaided = -1
+        self.whole = False
 
     def early(self) -> tuple[Group, Group]:
         """What is born, and what has died, before anything saved is wanted."""
@@ -56,13 +58,15 @@ def backward(
     keep_input: bool,
     repeated: bool = False,
     consumer: Consumer | None = None,
+    until: Until | None = None,
 ) -> Back:
     """Births and deaths while autograd runs the block back.
 
     At its beginning the gradient of the block's output (``start``) and all of ``saved`` are alive, at its
     end the gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
     so each new one is added to them and dies, or a ``consumer`` takes it.  ``keep_input`` and
-    ``repeated``: see :func:`memgui.estimator.saved.staying_in`.
+    ``repeated``: see :func:`memgui.estimator.saved.staying_in`.  After operators ``until`` is asked whether
+    that is enough.
     """
     assert tape.out is not None
     back = Back()
@@ -198,6 +202,9 @@ def backward(
             meeting.clear()
         ends.append(len(things))
         operators.append(op)
+        if until is not None and until(events):
+            return back
+    back.whole = True
     for tensor, gradient in role.starts.items():
         if tensor.origin != PARAMETER:
             back.keep(grads[tensor], gradient)

@@ -7,7 +7,18 @@ from functools import partial
 
 from memgui.estimator.backward import Back, backward
 from memgui.estimator.bounds import born_back, born_forward
-from memgui.estimator.events import NONE, Events, Gradient, Group, Inner, Pairs, Thing, gradient_of, group
+from memgui.estimator.events import (
+    NONE,
+    Events,
+    Gradient,
+    Group,
+    Inner,
+    Pairs,
+    Thing,
+    Until,
+    gradient_of,
+    group,
+)
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward, left_forward
 from memgui.estimator.once import TURN, once
 from memgui.estimator.outcome import Outcome, Reading, outcome, read_back
@@ -153,11 +164,12 @@ class Block:
         keep_input: bool = False,
         repeated: bool = False,
         consumer: Consumer | None = None,
+        until: Until | None = None,
     ) -> Back:
-        """Backward; see :func:`memgui.estimator.backward.backward`."""
+        """Backward, or as much of it as is wanted; see :func:`memgui.estimator.backward.backward`."""
         key = accumulate, keep_input, repeated, consumer, role
         found = self._backs.get(key)
-        if found is None:
+        if found is None or not (found.whole or (until is not None and until(found.events))):
             (start,) = self.start.things
             assert isinstance(start, Gradient)
             with TURN:  # gradients that blocks share count who waits for them
@@ -170,6 +182,7 @@ class Block:
                     keep_input=keep_input,
                     repeated=repeated,
                     consumer=consumer,
+                    until=until,
                 )
         return found
 

@@ -225,6 +225,10 @@ class Events:
         return self._coefficients
 
 
+Until = Callable[[Events], bool]
+"""Says of the first of some events whether further ones are not wanted."""
+
+
 def _tops(sizes: Iterable[int], monomials: Iterable[int]) -> Tops:
     """The ends after which no other one has as much of every monomial (more of one, where it is later)."""
     order = [*dict.fromkeys(monomials)]

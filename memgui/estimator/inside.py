@@ -8,7 +8,7 @@ from functools import partial
 from memgui.estimator.backward import Back
 from memgui.estimator.between import Between
 from memgui.estimator.block import Block
-from memgui.estimator.events import NONE, Group, Pairs
+from memgui.estimator.events import NONE, Group, Pairs, Until
 from memgui.estimator.events import group as together
 from memgui.estimator.lifetimes import ALONE, Consumer, Role
 from memgui.estimator.outcome import Outcome
@@ -146,7 +146,7 @@ class Inside(Between):
     ) -> Spot:
         """A block run back, with ``before`` there: its work, and gradients that begin to wait for others'."""
         place = partial(_place_back, *self._way(block, role, kind))
-        return Spot(before, sort, place, self._most_back(block, role))
+        return Spot(before, sort, place, self._most_back(block, role), place)
 
     def _most_back(self, block: Block, role: Role) -> tuple[Pairs, ...]:
         """What a block that is run back allocates at most."""
@@ -257,10 +257,16 @@ def role_of(kind: Kind, roles: Roles, block: Block) -> Role:
 
 
 def _back(
-    block: Block, role: Role, accumulate: bool, keep_input: bool, repeated: bool, consumer: Consumer | None
+    block: Block,
+    role: Role,
+    accumulate: bool,
+    keep_input: bool,
+    repeated: bool,
+    consumer: Consumer | None,
+    until: Until | None = None,
 ) -> Back:
     return block.back(
-        role, accumulate=accumulate, keep_input=keep_input, repeated=repeated, consumer=consumer
+        role, accumulate=accumulate, keep_input=keep_input, repeated=repeated, consumer=consumer, until=until
     )
 
 
@@ -272,6 +278,12 @@ def _place_forward(kind: Kind, index: int) -> Place:
 
 
 def _place_back(
-    block: Block, role: Role, accumulate: bool, keep_input: bool, repeated: bool, consumer: Consumer | None
+    block: Block,
+    role: Role,
+    accumulate: bool,
+    keep_input: bool,
+    repeated: bool,
+    consumer: Consumer | None,
+    until: Until | None = None,
 ) -> Place:
-    return Place(_back(block, role, accumulate, keep_input, repeated, consumer).events, None, True)
+    return Place(_back(block, role, accumulate, keep_input, repeated, consumer, until).events, None, True)

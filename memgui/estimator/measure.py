@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import accumulate, count
 from operator import mul
 
-from memgui.estimator.events import Events, Group, Pairs, Table, Thing
+from memgui.estimator.events import Events, Group, Inner, Pairs, Table, Thing
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.stock import Sorter, Stock
 
@@ -89,10 +89,6 @@ class Bytes:
         """The bytes of :meth:`top`."""
         return self.top(events, stop)[0]
 
-    def stop_at_peak(self, events: Events, stop: int | None = None) -> int:
-        """How many events have happened when :meth:`peak` is reached."""
-        return self.top(events, stop)[1]
-
     def sums(self, parts: Iterable[Pairs]) -> int:
         """The bytes of (coefficient, monomial) pairs."""
         total = 0
@@ -105,6 +101,35 @@ class Bytes:
     def of(self, thing: Thing) -> int:
         """The bytes of one thing."""
         return thing.coefficient * self.values[thing.monomial]
+
+
+class Watch:
+    """Goes along with events as they come; says when no further one can have more alive than there has been.
+
+    Where no more than ``bound`` is born at all, it is less by what has been freed that is alive from then on.
+    They may come once more from the first one on: what has been seen is not counted again.
+    """
+
+    __slots__ = ("_bound", "_live", "_most", "_numbers", "_seen")
+
+    def __init__(self, numbers: Bytes, bound: int) -> None:
+        self._numbers = numbers
+        self._bound = bound
+        self._live = self._most = self._seen = 0
+
+    def __call__(self, events: Events) -> bool:
+        values, whole = self._numbers.values, self._numbers.whole
+        live, seen = self._live, self._seen
+        for thing, size in zip(events.things[seen:], events.sizes[seen:], strict=True):
+            amount = size * values[thing.monomial]
+            if amount < 0:
+                self._bound += amount
+            if whole or not isinstance(thing, Inner):
+                live += amount
+                if live > self._most:
+                    self._most = live
+        self._live, self._seen = live, max(seen, len(events.things))
+        return self._bound <= self._most
 
 
 class Contents:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memgui.estimator.events import Events, Pairs
+from memgui.estimator.events import Events, Pairs, Until
 from memgui.estimator.roles import Roles
 from memgui.estimator.stacks import Kind
 from memgui.estimator.stock import NOTHING, Sorter, Stock
@@ -27,19 +27,25 @@ class Place(NamedTuple):
 class Spot(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Events among which a peak may lie, made when asked for; ``before`` them that is alive beside.
 
-    No more than ``most`` together is ever alive at them beyond that.
+    No more than ``most`` together is ever alive at them beyond that.  Where the ``first`` of them can be made
+    alone, no more is born at all.
     """
 
     before: Stock
     sort: Sorter
     place: Callable[[], Place]
     most: tuple[Pairs, ...]
+    first: Callable[[Until], Place] | None = None
+
+    def up_to(self, until: Until) -> Place:
+        """The first of the events, with more of them than are wanted where they are made together."""
+        return self.place() if self.first is None else self.first(until)
 
     def beside(self, there: Stock) -> Spot:
         """The same with more there before."""
         before = Stock(self.before)
         before.include(there)
-        return Spot(before, self.sort, self.place, self.most)
+        return Spot(before, self.sort, self.place, self.most, self.first)
 
 
 class Beside(NamedTuple):
@@ -120,7 +126,9 @@ class Point(msgspec.Struct, frozen=True, eq=False, gc=False):
         if found is None:
             found = Stock(self.live)
             found.include(spot.before)
-            found.happen(spot.place().events, spot.sort, stop, whole=whole)
+            found.happen(
+                spot.up_to(lambda events: len(events.things) >= stop).events, spot.sort, stop, whole=whole
+            )
             found.include(self.inside.slope, offset)
             self.wholes[spot, stop, offset, whole] = found
         return found

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memgui.estimator.measure import Bytes, Contents
+from memgui.estimator.measure import Bytes, Contents, Watch
 from memgui.estimator.points import Beside, Layer, Outside, Point, Row, Spot
 from memgui.estimator.program import Program
 from memgui.estimator.skyline import BOUND, Way
@@ -39,6 +39,7 @@ Inside = Layer | Outside
 class Sight(msgspec.Struct):
     """What has been seen inside: most bytes beyond what was before, at which of the spots; what has not.
 
+    They are there after the first ``stop`` events of that spot.
     ``there``: what is alive before each of the spots.  ``bounds`` each come with the negative number of a
     spot, the highest first; so many of them have been ``seen``.
     """
@@ -49,6 +50,7 @@ class Sight(msgspec.Struct):
     seen: int = 0
     most: int = -1
     at: int = 0
+    stop: int = 0
 
     @property
     def bound(self) -> int:
@@ -100,10 +102,12 @@ class Heights:
             bound, negative = bounds[seen]
             if bound < sight.most or bound < floor:
                 break
-            events, stop, _ = sight.spots[-negative].place()
-            amount = sight.there[-negative] + numbers.peak(events, stop)
+            before = sight.there[-negative]
+            place = sight.spots[-negative].up_to(Watch(numbers, bound - before))
+            most, stop = numbers.top(place.events, place.stop)
+            amount = before + most
             if amount > sight.most or (amount == sight.most and -negative < sight.at):
-                sight.most, sight.at = amount, -negative
+                sight.most, sight.at, sight.stop = amount, -negative, stop
             seen += 1
             sight.seen = max(seen, sight.seen)  # last: another thread may look at the same meanwhile
         return sight
@@ -157,9 +161,8 @@ class Heights:
 
     def top(self, point: Point) -> tuple[Spot, int]:
         """In which spot the peak of a point is, and how many events of it have happened then."""
-        spot = self.peak(point.inside)[1]
-        events, end, _ = spot.place()
-        return spot, self.numbers.stop_at_peak(events, end)
+        sight = self._look(point.inside, -1)
+        return sight.spots[sight.at], sight.stop
 
     def whole(self, point: Point) -> Stock:
         """All that is alive at the peak of a point."""

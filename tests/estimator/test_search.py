@@ -10,6 +10,7 @@ from memgui.estimator.points import Spot
 from memgui.estimator.search import Heights
 from memgui.estimator.training import TrainingRun
 from memgui.spec import Scenario, replace
+from tests.benchmarks.estimating import remembering
 
 CATALOG = Catalog()
 MODELS = ("Llama-3.1-8B", "t5-base", "gemma-3-27b-it", "Mixtral-8x7B-v0.1", "gpt-oss-20b", "whisper-large-v3")
@@ -123,6 +124,25 @@ def test_where_the_loss_holds_most_backward_is_not_gone_through() -> None:
     assert isinstance(run, TrainingRun)
     assert "back" not in vars(run.program)
     assert "way_backward" not in vars(run.walk(accumulate=False))
+
+
+def test_backward_is_gone_through_as_far_as_its_peak_may_lie() -> None:
+    """Each workload goes as far as it needs, and finds what there is when all of it is gone through."""
+    for forget in remembering():
+        forget()
+    seen: list[tuple[Heights, int, Spot]] = []
+    for length in (4096, 1024, 128, 16, 1):
+        run = run_of(scenario("DeepSeek-V4-Flash", {"training.sequence_length": length}))
+        assert isinstance(run, TrainingRun)
+        if not seen:
+            run.peak()
+            begun = [(block, back) for block, _ in run.program.blocks for back in block._backs.values()]
+            assert begun
+            assert all(2 * len(back.events.ends) < len(block.tape.ops) for block, back in begun)
+        heights = run.heights(run.walk(accumulate=False))
+        seen += [(heights, *heights.peak(point.inside)) for point in heights.walk.backward()]
+    for heights, most, spot in seen:
+        assert most == _peak(heights, spot)
 
 
 def _peak(heights: Heights, spot: Spot) -> int:
