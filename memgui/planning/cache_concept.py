@@ -227,7 +227,9 @@ def _growth(estimate: Estimate, size: int) -> list[Said]:
     most = estimate.extra.get("kv_cache_bytes", size)
     if most > size and not staged and not scenario.model.num_encoder_layers:
         text = QT_TRANSLATE_NOOP(
-            "why", "When all {count} tokens are written it takes {most}, but then the whole needs less."
+            "why",
+            "When {count:the|all} {count} {count:token is|tokens are} written it takes {most}, but then the "
+            "whole needs less.",
         )
         whole = inference.prompt_tokens + inference.generated_tokens
         said.append(Said(text, sizes={"most": most}, counts={"count": whole}))
