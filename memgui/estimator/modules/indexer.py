@@ -14,7 +14,7 @@ from memgui.estimator.modules.reach import Reach
 from memgui.estimator.modules.rotary import rotate
 from memgui.estimator.tape import AMBIENT, BY_TOKEN, Dims, Tape, Tensor
 
-PASSED_ON = ("glm_moe_dsa", "mistral_large4_text", "mistral_large4", "hy_v4")
+PASSED_ON = ("glm_moe_dsa", "mistral_large4_text", "mistral_large4", "hy_v4", "hy_v4_vl_text")
 """Models whose layers give the next one what they have chosen, should it choose nothing itself."""
 
 FP32 = 4

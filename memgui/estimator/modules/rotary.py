@@ -237,7 +237,7 @@ def _part_in_fp32(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
 
 
 def _written_out(t: Tape, table: Tensor) -> Tensor:
-    out = t.tensor(table.name, (table.dims[0], "p"), table.width)
+    out = t.tensor(table.name, (*table.dims[:-1], "p"), table.width)
     return t.record("repeat_interleave", (table,), out, (), ())
 
 

@@ -53,7 +53,16 @@ def deepseek_v2(c: Config) -> Fields:
     }
 
 
-ONE = ("glm4_moe_lite", "kimi_linear", "axk1", "axk2", "mistral_large4_text", "mistral_large4", "hy_v4")
+ONE = (
+    "glm4_moe_lite",
+    "kimi_linear",
+    "axk1",
+    "axk2",
+    "mistral_large4_text",
+    "mistral_large4",
+    "hy_v4",
+    "hy_v4_vl_text",
+)
 """Types whose first layer is dense where nothing is said."""
 
 
@@ -140,7 +149,7 @@ def mistral_large4(c: Config) -> Fields:
     }
 
 
-@family("hy_v4")
+@family("hy_v4", "hy_v4_vl_text")
 def hy_v4(c: Config) -> Fields:
     """HunYuan 4: GLM 5.2's indexers and DeepSeek's attention with a gate and sinks, over several streams."""
     fields = deepseek_v32(c)
@@ -154,7 +163,8 @@ def hy_v4(c: Config) -> Fields:
         **fields,
         **mixers(kinds or computed),
         "num_key_value_heads": fields["num_attention_heads"],
-        "rotary_style": "half",
+        "rotary_style": "half" if c.model_type == "hy_v4" else "pairs",  # by tables that each layer copies
+        "rotary_per_sequence": c.model_type != "hy_v4",
         "hc_mult": c.count("hc_mult", default=4),
         "attention_gate": "elementwise",
         "attention_sinks": True,

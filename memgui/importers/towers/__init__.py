@@ -6,7 +6,7 @@ The activations of images and sound are not counted: how many there are is for t
 
 from __future__ import annotations
 
-from memgui.importers.towers import audio, speech, vision
+from memgui.importers.towers import audio, joining, speech, vision
 from memgui.importers.towers.registry import read_towers
 
-__all__ = ["audio", "read_towers", "speech", "vision"]
+__all__ = ["audio", "joining", "read_towers", "speech", "vision"]

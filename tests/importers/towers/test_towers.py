@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memgui.estimator import estimate
+from memgui.estimator.estimate import parameters
 from memgui.importers.hf_config import import_config
 from memgui.importers.towers.registry import TOWERS
 from memgui.spec import Scenario, replace
@@ -235,3 +236,22 @@ def test_tables_of_n_grams_have_as_many_rows_as_primes() -> None:
     found = import_config(text)
     assert estimate(Scenario(model=found.model)).parameters.total == 6_084_856
     assert any("n-grams" in message.text for message in found.assumed)
+
+
+WHOLE = {
+    "mistral_large4": ("mistral_large4_text", 204800, 6144, 72, 1_051_822_421_536, 1_704_218_624),
+    "glm5_next": ("glm5_next_text", 154880, 4096, 45, 313_786_889_214, 460_072_448),
+    "hy_v4_vl": ("hy_v4_vl_text", 120832, 6144, 78, 771_142_515_869, 1_235_126_784),
+}
+"""By model: text model, vocabulary, width, layers; elements in Transformers 5.24, and of the tower."""
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_model_by_its_class_s_own_sizes_is_counted_whole(name: str) -> None:
+    text, vocabulary, width, layers, total, tower = WHOLE[name]
+    sizes = {"vocab_size": vocabulary, "hidden_size": width, "num_hidden_layers": layers}
+    inner = {} if name != "glm5_next" else {"vision_config": {"model_type": "glm5_next_vision"}}
+    found = import_config({"model_type": name, "text_config": {"model_type": text, **sizes}, **inner})
+    counted = parameters(Scenario(model=found.model))
+    assert counted.by_part["vision"] == tower
+    assert counted.total == total
