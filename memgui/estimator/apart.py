@@ -9,8 +9,9 @@ into a block that the loss had.
 Three things make it more.  A small block that comes to lie in the largest free one keeps that from the next
 as large, which gets a segment of its own: the largest gradient, and what the loss keeps until it runs back,
 count once more.  Gradients that are there while a further micro batch runs lie where the one before had what
-it kept: such a block is cut as often as a gradient goes into it, and less than half of it is left over.  And
-of the last segment of each pool hardly anything may be in use.
+it kept: such a block is cut as often as a gradient goes into it, and less than half of it is left over.  (So
+do states that an optimizer makes in the first backward pass; it uses up each gradient at once, the
+embedding's after those of all layers.)  And of the last segment of each pool hardly anything may be in use.
 
 Segments that grow seldom need as much, but nothing closer holds: what lies between two blocks that stay is
 lost to larger ones there too.
@@ -49,6 +50,8 @@ def reserved_at_most(run: TrainingRun, base: Amount, heights: Heights, *, in_los
     gradients = a.gradient_bytes + a.gradient_excess
     if base.components["gradients"] > a.buckets.bytes:
         most -= gradients
+    if a.consumer is not None:
+        most += min(waits // 2, a.state_bytes) + _before_layers(heights)
     if run.gradients_met:
         most += gradients + min(waits // 2, a.gradient_bytes)
     elif a.largest <= after - before:
@@ -68,6 +71,12 @@ def _in_layers(heights: Heights, *, in_loss: bool) -> int:
         return forward + heights.back_inside(beside)
     behind = _layers(walk.way_backward.rows)
     return forward + max([_inside(heights, one) for one in behind], default=0)
+
+
+def _before_layers(heights: Heights) -> int:
+    """What comes while blocks before the layers run back."""
+    points = [row for row in heights.walk.way_backward.rows[1:] if isinstance(row, Point)]
+    return sum([heights.bound(point) - heights.numbers.bytes(point.live) for point in points])
 
 
 def _layers(rows: Rows) -> Iterable[Layer]:

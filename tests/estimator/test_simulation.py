@@ -184,6 +184,8 @@ def drawn(number: int) -> Scenario:
         "training.attention": chance.choice(["sdpa", "sdpa", "eager"]),
         "training.expandable_segments": chance.random() < 0.1,
     }
+    if not adapters and settings["training.gradient_accumulation_steps"] == 1:
+        settings["training.optimizer_in_backward"] = chance.random() < 0.3
     return scenario(DRAWN[number % len(DRAWN)], chance.choice(["T4", "H100 SXM5 80GB"]), settings)
 
 
