@@ -271,7 +271,9 @@ def options(scenario: Scenario) -> Options:
 def _options(scenario: Scenario) -> Options:
     model = scenario.model
     window = model.sliding_window or model.attention_chunk_size
-    if window is not None and not model.is_decoder:
+    if model.dynamic_mask:
+        window = model.keep_window_size + 1
+    elif window is not None and not model.is_decoder:
         window //= 2  # half of it lies ahead
     chunk = chunk_tokens(model)
     if scenario.task == "training":

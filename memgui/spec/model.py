@@ -244,6 +244,11 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     hidden_size_per_layer_input: int = 0
     vocab_size_per_layer_input: int = 0
 
+    # a transformer that layers share (Zamba 2)
+    num_mem_blocks: int = 0
+    adapter_rank: int = 0
+    shared_attention_adapter: bool = False
+
     # several residual streams that gates open (Qwen 4)
     hc_count: int = 0
     hc_lowrank: int = 0

@@ -34,6 +34,7 @@ _LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "mamba": (*_MAMBA, "mamba_dt_rank"),
     "mamba2": _MAMBA_2,
     "attention_mamba2": _MAMBA_2,
+    "shared_mamba2": (*_MAMBA_2, "num_mem_blocks", "adapter_rank"),
     "gated_delta_net": _LINEAR,
     "kda": _LINEAR,
     "lightning_attention": ("linear_chunk_size",),

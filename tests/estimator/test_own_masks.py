@@ -17,10 +17,10 @@ def test_no_kernel_without_masks(name: str) -> None:
         ledger(Scenario(model=model(ROWS, name), training=Training(attention="flash_attention_2")))
 
 
-@pytest.mark.parametrize("task", ["training", "inference"])
-def test_what_is_hidden_beyond_a_window_is_not_known(task: str) -> None:
+def test_what_is_generated_beyond_a_window_is_not_known() -> None:
     doge = model(ROWS, "doge", keep_window_size=64)
-    long = Scenario(model=doge, task=task, training=Training(sequence_length=65), inference=Inference())
-    assert "keep_window_size" in estimate(long).verdict.reason.text
-    short = Scenario(model=doge, training=Training(sequence_length=64))
-    assert estimate(short).peak_bytes
+    passing = Inference(prompt_tokens=60, generated_tokens=8)
+    found = estimate(Scenario(model=doge, task="inference", inference=passing))
+    assert "keep_window_size" in found.verdict.reason.text
+    beyond = Inference(prompt_tokens=65, generated_tokens=8)
+    assert estimate(Scenario(model=doge, task="inference", inference=beyond)).peak_bytes

@@ -20,6 +20,8 @@ def require_layout(scenario: Scenario, *known: str) -> None:
         raise NotCovered(_not_yet("model.num_encoder_layers", model.num_encoder_layers, scenario))
     if model.image_size:
         raise NotCovered(_not_yet("model.image_size", model.image_size, scenario))
+    if model.num_mem_blocks:
+        raise NotCovered(_not_yet("model.num_mem_blocks", model.num_mem_blocks, scenario))
     if model.hc_count:
         raise NotCovered(_not_yet("model.hc_count", model.hc_count, scenario))
     if model.n_recurrent_layers:  # whether their caches are one for each loop

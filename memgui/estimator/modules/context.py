@@ -97,7 +97,7 @@ class Context:
         self.own: Tensor | None = None
         """embeddings that each layer has of its own, of all layers"""
         self.entered: Tensor | None = None
-        """what the layers before all loops gave"""
+        """what the layers before all loops gave, or what is embedded, for layers that read it again"""
         self.named: list[Tensor] = []
         """what the code of the module that is being written refers to until it returns"""
         self.names_given = model.norm_placement == "post" and _like_bert(model)

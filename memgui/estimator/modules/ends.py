@@ -40,6 +40,9 @@ def stem(t: Tape, c: Context) -> Tensor:
         from memgui.estimator.modules.gemma3n import copies
 
         x = copies(t, c, x)
+    if m.num_mem_blocks:
+        c.entered = op.clone(t, x)
+        t.hand_out(c.entered)
     if m.hc_count:
         from memgui.estimator.modules.gated_streams import streams as gated
 

@@ -143,6 +143,13 @@ def _dense_beside_experts(t: Tape, c: Context, x: Tensor) -> Tensor:
     return dense_beside_experts(t, c, x)
 
 
+def _shared_mamba2(t: Tape, c: Context, x: Tensor) -> Tensor:
+    """Zamba 2: with all its norms and sums."""
+    from memgui.estimator.modules.shared_transformer import hybrid
+
+    return hybrid(t, c, x)
+
+
 MIXERS: dict[str, tuple[str, Module]] = {
     "full_attention": (QT_TRANSLATE_NOOP("estimator", "full attention"), attending("full_attention")),
     "sliding_attention": (
@@ -220,6 +227,7 @@ MIXERS: dict[str, tuple[str, Module]] = {
     "lightning_attention": (QT_TRANSLATE_NOOP("estimator", "lightning attention"), _lightning_attention),
     "rg_lru": (QT_TRANSLATE_NOOP("estimator", "gated linear recurrence"), _rg_lru),
     "short_conv": (QT_TRANSLATE_NOOP("estimator", "short convolution"), _short_conv),
+    "shared_mamba2": (QT_TRANSLATE_NOOP("estimator", "shared transformer, then Mamba-2"), _shared_mamba2),
     "attention_mamba2": (QT_TRANSLATE_NOOP("estimator", "attention beside Mamba-2"), _side_by_side),
 }
 """What may stand in ``layer_types``: its label and the module that writes it."""
@@ -231,7 +239,7 @@ FEED_FORWARDS: dict[str, tuple[str, Module]] = {
     "dense_sparse": (QT_TRANSLATE_NOOP("estimator", "dense beside experts"), _dense_beside_experts),
 }
 """What may stand in ``mlp_layer_types``."""
-WHOLE = ("dense_sparse",)
+WHOLE = ("dense_sparse", "shared_mamba2")
 """Halves that are written with their norms and their sum."""
 
 

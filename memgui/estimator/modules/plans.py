@@ -77,6 +77,10 @@ _ENDS = {
 def plans(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     """The layers of ``model`` in order, as runs of equal ones."""
     found = _in_order(model)
+    if model.num_mem_blocks:
+        from memgui.estimator.modules.shared_transformer import sharing
+
+        return sharing(found, model)
     if model.hc_count:
         from memgui.estimator.modules.pooled import keeping_positions
 

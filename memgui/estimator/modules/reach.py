@@ -52,6 +52,7 @@ REACHES = {
     "compressed_sparse_attention": SLIDING,
     "heavily_compressed_attention": SLIDING,
     "attention_mamba2": FULL,
+    "shared_mamba2": FULL,
     "indexed_attention": Reach("full", indexed=True, indexer=True),
     "shared_indexed_attention": Reach("full", indexed=True),
     "unrotated_indexed_attention": Reach("full", rotated=False, indexed=True, indexer=True),

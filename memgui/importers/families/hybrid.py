@@ -9,6 +9,7 @@ from memgui.importers.families.experts import cast_back, sparse_by_step
 from memgui.importers.families.llama import llama, olmo2
 from memgui.importers.families.parts import (
     ATTENTION,
+    activation,
     every,
     experts,
     feed_forwards,
@@ -24,6 +25,7 @@ from memgui.importers.families.registry import Fields, family
 
 LIGHTNING = {**ATTENTION, "linear_attention": "lightning_attention"}
 DELTA = {**ATTENTION, "linear_attention": "gated_delta_net"}
+ZAMBA = {"linear_attention": "mamba2", "mamba": "mamba2", "hybrid": "shared_mamba2"}
 DELTA_CHUNK = 64
 """Tokens that Transformers' delta rule solves for together."""
 GRIFFIN = {"recurrent": "rg_lru", "attention": "sliding_attention"}
@@ -111,6 +113,41 @@ def bamba(c: Config) -> Fields:
         **rotary(c, fields["head_dim"], 0.5),
         **mixers(layers),
         "mamba_inner_norm": "gated",
+    }
+
+
+@family("zamba2")
+def zamba2(c: Config) -> Fields:
+    """Mamba-2 in each layer, in some behind a transformer that they share, which reads the embedding too."""
+    hidden = c.count("hidden_size")
+    fields = llama(c.with_default("head_dim", 2 * hidden // max(c.count("num_attention_heads"), 1)))
+    layers, width = fields["num_hidden_layers"], c.count("mamba_expand", default=2) * hidden
+    stated = stated_layers(c, "layers_block_type", layers, "layer_types", kinds=ZAMBA)
+    usual = [6, *range(12, 43, 6), 47, 51]
+    computed = ["shared_mamba2" if i in usual else "mamba2" for i in range(layers)]
+    bias = c.flag("add_bias_linear", default=False)
+    heads = c.count("n_mamba_heads")
+    return {
+        **fields,
+        "layer_types": stated or tuple(computed),
+        "mlp_layer_types": ("none",),
+        "hidden_act": activation(c, "gelu"),
+        "position_embedding": "rope" if c.flag("use_mem_rope", default=False) else "none",
+        "mamba_d_ssm": width,
+        "mamba_d_state": c.count("mamba_d_state"),
+        "mamba_d_conv": c.count("mamba_d_conv"),
+        "mamba_n_heads": heads,
+        "mamba_d_head": width // max(heads, 1),
+        "mamba_n_groups": c.count("mamba_ngroups"),
+        "mamba_chunk_size": c.count("chunk_size"),
+        "mamba_conv_bias": True,
+        "mamba_proj_bias": bias,
+        "mlp_bias": bias,
+        "mamba_inner_norm": "gated",
+        "num_mem_blocks": c.count("num_mem_blocks", default=1),
+        "adapter_rank": c.count("adapter_rank", default=128),
+        "shared_attention_adapter": c.flag("use_shared_attention_adapter", default=False),
+        "tie_word_embeddings": c.flag("tie_word_embeddings", default=True),
     }
 
 

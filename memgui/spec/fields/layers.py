@@ -40,6 +40,7 @@ FIELDS: tuple[Field, ...] = (
             Choice("heavily_compressed_attention", QT_TRANSLATE_NOOP("fields", "window and entries")),
             Choice("mamba", "Mamba"),
             Choice("mamba2", "Mamba-2"),
+            Choice("shared_mamba2", QT_TRANSLATE_NOOP("fields", "shared transformer, then Mamba-2")),
             Choice("attention_mamba2", QT_TRANSLATE_NOOP("fields", "attention beside Mamba-2")),
             Choice("gated_delta_net", QT_TRANSLATE_NOOP("fields", "gated delta net")),
             Choice("kda", QT_TRANSLATE_NOOP("fields", "Kimi delta attention")),

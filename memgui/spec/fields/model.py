@@ -305,9 +305,7 @@ FIELDS: tuple[Field, ...] = (
     size(
         "keep_window_size",
         QT_TRANSLATE_NOOP("fields", "Tokens kept by it"),
-        QT_TRANSLATE_NOOP(
-            "fields", "Beyond so many tokens a learned mask hides all but these; not modelled."
-        ),
+        QT_TRANSLATE_NOOP("fields", "Beyond so many tokens a learned mask hides all but these."),
     ),
     flag(
         "differential",

@@ -42,6 +42,11 @@ def in_blocks(scenario: Scenario) -> bool:
     return has(scenario, "block_indexed_attention", "pooled_indexed_attention")
 
 
+def shared(scenario: Scenario) -> bool:
+    """Whether layers share a transformer."""
+    return scenario.model.num_mem_blocks > 0
+
+
 def opened(scenario: Scenario) -> bool:
     """Whether several residual streams are opened by gates."""
     return scenario.model.hc_count > 0
@@ -59,12 +64,12 @@ def connected(scenario: Scenario) -> bool:
 
 def mamba(scenario: Scenario) -> bool:
     """Whether there are Mamba layers of any kind."""
-    return has(scenario, "mamba", "mamba2", "attention_mamba2")
+    return has(scenario, "mamba", "mamba2", "attention_mamba2", "shared_mamba2")
 
 
 def mamba2(scenario: Scenario) -> bool:
     """Whether there are Mamba-2 layers."""
-    return has(scenario, "mamba2", "attention_mamba2")
+    return has(scenario, "mamba2", "attention_mamba2", "shared_mamba2")
 
 
 def linear(scenario: Scenario) -> bool:

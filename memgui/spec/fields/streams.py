@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memgui.spec.fields.field import Choice, Field
-from memgui.spec.fields.parts import connected, in_blocks, looping, opened
-from memgui.spec.fields.rows import choice, size
+from memgui.spec.fields.parts import connected, in_blocks, looping, opened, shared
+from memgui.spec.fields.rows import choice, flag, size
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 
 FIELDS: tuple[Field, ...] = (
@@ -48,6 +48,23 @@ FIELDS: tuple[Field, ...] = (
         "hc_mult",
         QT_TRANSLATE_NOOP("fields", "Residual streams"),
         QT_TRANSLATE_NOOP("fields", "Residual streams that learned connections mix; 0 where there is one."),
+    ),
+    size(
+        "num_mem_blocks",
+        QT_TRANSLATE_NOOP("fields", "Shared transformers"),
+        QT_TRANSLATE_NOOP("fields", "Transformers that layers share in turn (Zamba 2); 0: there is none."),
+    ),
+    size(
+        "adapter_rank",
+        QT_TRANSLATE_NOOP("fields", "Rank beside shared weights"),
+        QT_TRANSLATE_NOOP("fields", "Width of what each layer has of its own beside shared weights."),
+        applies=shared,
+    ),
+    flag(
+        "shared_attention_adapter",
+        QT_TRANSLATE_NOOP("fields", "Own beside attention"),
+        QT_TRANSLATE_NOOP("fields", "Queries, keys and values have such, too."),
+        applies=shared,
     ),
     size(
         "hc_count",
