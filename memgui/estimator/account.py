@@ -60,14 +60,13 @@ class Account(NamedTuple):
     with the workload, which no sum here has.  ``paged_bytes``: states in managed
     memory, ``host_bytes``: in the computer's; neither is in ``states``.  ``doubt_bytes``: what the
     states take more where an implementation keeps them in fp32.  ``clip_bytes``: clipping takes the
-    norm of each gradient, stacks the norms, and takes theirs.  ``largest``: bytes of the largest weight
-    that is trained.  ``step_things`` are what the optimizer's step holds for a moment, while ``stepper``
-    runs.  ``consumer`` is there where gradients do not wait for a step.  Of what ranks share out there is
-    one rank's.  ``buckets`` are DDP's; ``lasting`` is what sharing keeps from step to step, ``running``
-    what it holds while a micro batch runs, ``returning`` while it runs back.  ``fills``: new gradients go
-    into a buffer of shards at once; ``adds``: they are added to whole ones in ``running``.  ``whole`` is
-    there instead of gradients' shards from the first micro batch of a step to the last.  ``saving`` is
-    there while the model is saved.
+    norm of each gradient, stacks the norms, and takes theirs.  ``step_things`` are what the optimizer's
+    step holds for a moment, while ``stepper`` runs.  ``consumer`` is there where gradients do not wait
+    for a step.  Of what ranks share out there is one rank's.  ``buckets`` are DDP's; ``lasting`` is what
+    sharing keeps from step to step, ``running`` what it holds while a micro batch runs, ``returning``
+    while it runs back.  ``fills``: new gradients go into a buffer of shards at once; ``adds``: they are
+    added to whole ones in ``running``.  ``whole`` is there instead of gradients' shards from the first
+    micro batch of a step to the last.  ``saving`` is there while the model is saved.
     """
 
     weights: Sequence[tuple[Parameter | State, int]]
@@ -85,7 +84,6 @@ class Account(NamedTuple):
     host_bytes: int
     doubt_bytes: int
     clip_bytes: int
-    largest: int
     step_bytes: int
     step_things: tuple[tuple[State, int], ...]
     stepper: str
@@ -153,7 +151,6 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         host_bytes=states.host + host,
         doubt_bytes=states.doubt,
         clip_bytes=(2 * tensors + 1) * max([parameter.width for parameter, _ in grown], default=0),
-        largest=max([parameter.coefficient for parameter, _ in grown], default=0),
         step_bytes=_bytes(states.step),
         step_things=tuple(states.step),
         stepper=states.stepper,

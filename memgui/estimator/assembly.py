@@ -120,13 +120,8 @@ class Assembly:
 
     @once
     def loose(self) -> Range:
-        """What is reserved beside what is allocated then, at least and at most."""
-        found = self.fragmentation(self.whole)
-        most = self.run.reserved(self.found)
-        if not most:
-            return found
-        most += self.workspace - self.allocated(self.whole)
-        return Range(found.low, found.usual, max(found.usual, most), found.source, found.percent)
+        """What is reserved beside what is allocated then."""
+        return self.fragmentation(self.whole)
 
     @cached_property
     def reach(self) -> tuple[int, int]:

@@ -80,10 +80,6 @@ class Run(ABC):
         """Bytes of segments when the model is loaded, where loading leaves any unused; else 0."""
         return 0
 
-    def reserved(self, found: Found) -> int:
-        """Bytes of segments in a run with that peak, at most, beside what libraries have; 0 if not known."""
-        return 0
-
     @abstractmethod
     def most(self) -> int:
         """Bytes of all things at the peak."""

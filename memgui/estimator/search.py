@@ -9,7 +9,7 @@ from functools import lru_cache
 import msgspec
 
 from memgui.estimator.measure import Bytes, Contents, Watch
-from memgui.estimator.points import Beside, Layer, Outside, Point, Row, Spot
+from memgui.estimator.points import Layer, Outside, Point, Row, Spot
 from memgui.estimator.program import Program
 from memgui.estimator.skyline import BOUND, Way
 from memgui.estimator.stock import Stock
@@ -62,15 +62,13 @@ class Sight(msgspec.Struct):
 class Heights:
     """How many bytes are alive at the points of a walk; each is worked out when asked for, once."""
 
-    __slots__ = ("_back", "_bounds", "_looses", "_sights", "numbers", "walk")
+    __slots__ = ("_bounds", "_sights", "numbers", "walk")
 
     def __init__(self, walk: Walk, numbers: Bytes) -> None:
         self.walk = walk
         self.numbers = numbers
         self._sights: dict[Layer | Outside, Sight] = {}
         self._bounds: dict[Layer | Outside, int] = {}
-        self._looses: dict[Layer | Outside, int | None] = {}
-        self._back = -1
 
     def spots(self, inside: Layer | Outside) -> tuple[Spot, ...]:
         """Where the peak inside may lie."""
@@ -143,21 +141,13 @@ class Heights:
             self._bounds[inside] = most
         return most
 
-    def loose(self, inside: Layer | Outside) -> int | None:
+    def _loose(self, inside: Layer | Outside) -> int | None:
         """No less either, and sooner known, where it is."""
         if isinstance(inside, Outside):
             return None
-        if inside not in self._looses:
-            if inside.most is None:
-                inside.most = self.walk.loose(inside)
-            self._looses[inside] = self.numbers.sums(inside.most) if inside.most else None
-        return self._looses[inside]
-
-    def back_inside(self, beside: Beside) -> int:
-        """No less than comes inside any layer that runs back, where that is told by births alone."""
-        if self._back < 0:
-            self._back = max(map(self.numbers.sums, beside.inside), default=0)
-        return self._back
+        if inside.most is None:
+            inside.most = self.walk.loose(inside)
+        return self.numbers.sums(inside.most) if inside.most else None
 
     def top(self, point: Point) -> tuple[Spot, int]:
         """In which spot the peak of a point is, and how many events of it have happened then."""
@@ -215,7 +205,7 @@ class Heights:
         tops, orders = self._tops(rows)
         bounded: list[tuple[int, int, Layer | Outside, bool]] = []
         for inside, top in tops.items():
-            loose = self.loose(inside)
+            loose = self._loose(inside)
             most = self._most(inside) if loose is None else loose
             bounded.append((top + most, -orders[inside], inside, loose is None))
         bounded.sort()  # no two have the same number: what comes after it is never compared
@@ -274,12 +264,12 @@ class Heights:
         if beside is None:
             return None
         live += numbers.sums(beside.waiting)
-        below = live + rise + self.back_inside(beside)
+        below = live + rise + max(map(numbers.sums, beside.inside), default=0)
         below = max(below, live + grown + numbers.sums(beside.last))
         if enough is not None and below >= enough:
             return None
         for inside, top in self._tops(rows)[0].items():
-            loose = self.loose(inside)
+            loose = self._loose(inside)
             below = max(below, top + (self._most(inside) if loose is None else loose))
         return below if enough is None or below < enough else None
 

@@ -14,7 +14,6 @@ import msgspec
 from memgui.estimator.assembly import Assembly
 from memgui.estimator.estimate import run_of
 from memgui.estimator.moments import Amount
-from memgui.estimator.once import once
 from memgui.estimator.options import capability
 from memgui.estimator.overhead import Range
 from memgui.estimator.result import Estimate
@@ -86,10 +85,6 @@ class _Settled(Assembly):
     def excess(self, amount: Amount) -> int:
         """What the simulation counts beyond sizes at the peak is shared out by what comes and goes."""
         return super().excess(amount) + self._share(self._further, amount)
-
-    @once
-    def loose(self) -> Range:
-        return self.fragmentation(self.whole)
 
     def fragmentation(self, amount: Amount) -> Range:
         unused = self._share(self._unused, amount)

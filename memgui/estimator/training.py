@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 
 from memgui.estimator.account import account
-from memgui.estimator.apart import reserved_at_most
 from memgui.estimator.between import referring
 from memgui.estimator.keeping import keeping_of
 from memgui.estimator.layout import layout_of
@@ -349,12 +348,6 @@ class TrainingRun(Run):
         if not unused or self.scenario.training.expandable_segments:  # these grow by what is missing alone
             return 0
         return self.account.weight_bytes + excess + unused
-
-    def reserved(self, found: Found) -> int:
-        _, heights, best = self._highest
-        return reserved_at_most(
-            self, found.base, heights, in_loss=best is not None and best.point.key == "loss"
-        )
 
     def _saving(self, found: Found) -> Found:
         """``found``, or the moment at which the model is saved where more is there then."""

@@ -46,4 +46,5 @@ def test_recomputing_layers_leaves_more_in_segments_and_growing_ones_least() -> 
         fragmentation(100 * MIB, 0, training=True, **how)
         for how in ({}, {"recomputed": True}, {"expandable": True})
     )
+    assert growing.high < plain.high < again.high
     assert growing.low < growing.usual < plain.usual < again.usual

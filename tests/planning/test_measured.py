@@ -561,7 +561,7 @@ def test_fragmentation_is_read_from_the_log() -> None:
 def test_a_usual_gap_is_not_called_fragmentation() -> None:
     """What is reserved without being allocated is a range; but a request that it had room for says enough."""
     allocated, unused = ESTIMATE.allocated_bytes, ESTIMATE.reserved_bytes - ESTIMATE.allocated_bytes
-    for more, wanted, told in ((MIB * 40, 1.96, False), (GIB * 20, 1.96, True), (MIB * 40, 1.5, True)):
+    for more, wanted, told in ((MIB * 40, 1.96, False), (GIB * 9, 1.96, True), (MIB * 40, 1.5, True)):
         text = NEW.replace("75.75 GiB", f"{allocated / GIB:.2f} GiB").replace(
             "of 1.96 GiB", f"of {wanted} GiB"
         )

@@ -215,7 +215,7 @@ def test_what_is_refused_for_one_reason_is_not_asked_for_every_number_of_devices
     ask = Asker(remember=True)
     found = ways_to_fit(refused, of_a_sort(CATALOG.devices, refused), ask)
     assert not named(found.all, "parallelism.sharding")
-    assert ask.calls < 600
+    assert ask.calls < 300
     for layout in hardware._layouts(refused):
         asked = Asker(remember=True)
         row = hardware._row(refused, layout, Means(asked))

@@ -108,8 +108,8 @@ def by_devices(ways: Ways) -> list[Way]:
     ("name", "title"),
     [
         ("70B, all weights, H100", "16 GPUs, TP 8 × PP 2"),
-        ("405B, all weights, H100", "72 GPUs, TP 8 × PP 9"),
-        ("671B, all weights, H100", "104 GPUs, TP 8 × PP 13"),
+        ("405B, all weights, H100", "56 GPUs, TP 8 × PP 7"),
+        ("671B, all weights, H100", "80 GPUs, TP 8 × PP 10"),
         ("405B in vLLM, H100", "16 GPUs, TP 8 × PP 2"),
         ("671B in vLLM, H100", "24 GPUs, TP 8 × PP 3"),
         ("70B served, 24 GB", "7 GPUs, layers in turn"),

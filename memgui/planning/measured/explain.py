@@ -148,7 +148,7 @@ def _outside_pytorch(rows: list[Beside]) -> Iterator[Explanation]:
 
 
 def _fragmentation(measurement: Measurement, rows: list[Beside]) -> Iterator[Explanation]:
-    """A larger share than the likely range has, or enough for the very request that failed."""
+    """More than the likely range has, or enough for the very request that failed."""
     found = _pair(rows, Counter.RESERVED, Counter.ALLOCATED)
     if found is None:
         return
@@ -157,8 +157,7 @@ def _fragmentation(measurement: Measurement, rows: list[Beside]) -> Iterator[Exp
     expected = reserved.expected - allocated.expected
     wanted = _figure(measurement, Counter.WANTED)
     had_room = wanted is not None and wanted.bytes <= size
-    most = reserved.high - allocated.expected + reserved.tolerance + allocated.tolerance
-    if had_room or size * allocated.expected > most * allocated.figure.bytes:
+    if had_room or size > reserved.high - allocated.expected + reserved.tolerance + allocated.tolerance:
         yield Explanation(
             sentence(
                 QT_TRANSLATE_NOOP(
