@@ -50,7 +50,7 @@ def alike(
     full = (*key, t.part, t.module, t.sizes, *traits, *[one.grad for one in reused])
     known = met.get(full)
     pattern = known.pattern if known is not None else None
-    if pattern is None or not pattern.usable or t.recomputed or t.pool is not None:
+    if pattern is None or t.recomputed or t.pool is not None or not pattern.usable:
         start, first, buffers = len(t.written), len(t.parameters), len(t.buffers)
         before = _beside(t)
         outs = write()
@@ -58,7 +58,8 @@ def alike(
         if pattern is None and before == _beside(t):
             ops = t.written[start:]
             own = weights, t.buffers[buffers:]
-            met[full] = Met(Pattern(ops, given, outs, reused, *own, named, (t.part, t.module)), t)
+            end = t.part, t.module
+            met[full] = Met(Pattern(ops, given, outs, reused, *own, named, end, folded=t.folded), t)
         return outs, weights
     if known is not None and known.tape is not t:
         known.fold()

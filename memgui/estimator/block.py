@@ -76,8 +76,8 @@ def _apart(tape: Tape, saved: dict[Tensor, int]) -> None:
 
 def _kept(tape: Tape, saved: dict[Tensor, int]) -> tuple[Tensor, ...]:
     """What is kept of what a tape saves."""
-    pinned = tape.pinned
-    return tuple([root for root in tuple(saved) if root.origin != AMBIENT and root not in pinned])
+    kept = [root for root in tuple(saved) if root.origin != AMBIENT]
+    return tuple([root for root in kept if root not in tape.pinned] if tape.pinned else kept)
 
 
 def _kept_apart(tape: Tape, saved: dict[Tensor, int]) -> tuple[Tensor, ...]:

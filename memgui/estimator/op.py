@@ -119,8 +119,11 @@ class Pattern:
         buffers: Sequence[Tensor],
         named: int,
         end: tuple[str, str],
+        *,
+        folded: bool,
     ) -> None:
-        self.written = self.ops = ops
+        self.written = ops
+        self.ops = one_by_one(ops) if folded else ops
         self.outs = outs
         self.weights = weights
         self.buffers = buffers
@@ -141,7 +144,7 @@ class Pattern:
 
     def _forth(self) -> bool:
         """Go through it: what it makes and saves, and what else comes in."""
-        self.ops = ops = one_by_one(self.ops)
+        ops = self.ops
         there: set[Tensor] = {*self.given, *self.weights, *self.reused}
         made: dict[Tensor, None] = {}
         whole: dict[Tensor, None] = {}
@@ -179,17 +182,17 @@ class Pattern:
             if out.base is not None and out.base in made:
                 own[out.base] = None
             own[out] = None
+        for weight in self.weights:
+            weight.first = weight
         self._own = tuple(own)
         self._lent = tuple([tensor for tensor in kept if tensor not in own])
-        kept |= own
-        self._inner = [tensor for tensor in made if tensor not in kept]
+        self._made = made
         self._whole = tuple(whole)
         fixed = (*self.given, *self.reused, *self._whole, *self.weights)
         self._open = len(fixed)
         self.tensors = (*fixed, *self._lent, *self._own)
         self.where = where = {tensor: index for index, tensor in enumerate(self.tensors)}
-        views = [tensor for tensor in kept if tensor.base is not None]
-        if any(op.region for op in ops) or not where.keys() >= {*views, *[root for root, _ in saves]}:
+        if not where.keys() >= {root for root, _ in saves}:
             return False
         self._saves: list[int] = []
         self.saved: dict[Tensor, int] = {}
@@ -206,8 +209,8 @@ class Pattern:
             self._saves.append(where[root])
         self._outs = [where[out] for out in self.outs]
         self._passed = [where[out] for out in self.outs[self.named :] if out.grad]
-        self._views = [(where[view], where[view.base]) for view in views if view.base is not None]
-        self._handed = [where[tensor] for tensor in kept if tensor.base is None and tensor.origin == AMBIENT]
+        self._views = [(where[view], where[view.base]) for view in own if view.base is not None]
+        self._handed = [where[one] for one in own if one.base is None and one.origin == AMBIENT]
         return True
 
     def _back(self) -> bool:
@@ -286,7 +289,7 @@ class Pattern:
             return list(self.ops)
         same: dict[Tensor, Tensor] = dict(zip(self.tensors, op.tensors, strict=True))
         block = op.tensors[-1].block
-        for one in (*self._lent, *self._inner):
+        for one in (*self._lent, *[one for one in self._made if one not in same]):
             same[one] = made = copy(one)
             made.block = block
             if made.base is not None:

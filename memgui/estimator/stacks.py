@@ -8,7 +8,7 @@ from memgui.estimator.block import Block, Sparing
 from memgui.estimator.events import NONE, Group, gradient_of, group
 from memgui.estimator.fetched import staying_here
 from memgui.estimator.roles import Roles
-from memgui.estimator.tape import Parameter, Tensor
+from memgui.estimator.tape import AMBIENT, Parameter, Tensor
 
 
 class Kind:
@@ -129,7 +129,6 @@ class Stack:
         What is ``chosen`` is handed to those layers alone that use it.
         """
         checkpointing = any(kind.recomputed for kind in self.kinds)
-        saved = {root for block in (self.frame, *self.blocks.values()) for root in block.ambient}
         tape = self.frame.tape
         out = tape.out
         assert out is not None
@@ -137,6 +136,8 @@ class Stack:
         runs = self.runs if giving else ()
         given = [tensor for kind, _ in runs if kind in giving for tensor in kind.shared.tensors]
         shared, held = [*tape.handed_out, *given], dict.fromkeys((*tape.held, *given))
+        saving = [block.saved for block in (self.frame, *self.blocks.values())]
+        saved = {one for one in held if one.origin == AMBIENT and any(one in each for each in saving)}
         given_up = self._unseen(chosen) if checkpointing and chosen else set()
         kept = [one for one in held if one in saved or (checkpointing and one in shared)]
         if given_up:

@@ -26,35 +26,42 @@ class Counted(NamedTuple):
 @lru_cache(maxsize=64)
 def counted(program: Program) -> Counted:
     """The weights of a program; a layer's count once for each layer that is like it."""
-    found: dict[tuple[object, ...], tuple[Parameter, int]] = {}
+    found: dict[tuple[object, ...], Parameter] = {}
+    counts: dict[Parameter, int] = {}
+    of: dict[Parameter, Parameter] = {}
     resting = added = added_resting = 0
     model = program.model
     adapted = program.options.trained != "full"
+    experts = model.num_experts
     for weights, count in program.weights():
         for one in weights:
-            cut, part, name = one.cut, one.part, one.name
-            kind = (
-                one.dims,
-                one.sizes,
-                one.width,
-                one.grad,
-                part,
-                cut,
-                one.role in APART,
-                name[-4:] == "bias",
-                one.inputs,
-            )
-            known = found.get(kind)
-            found[kind] = (one, count) if known is None else (known[0], known[1] + count)
-            beside = adapted and (part == "adapter" or "modules_to_save" in name)
+            first = one.first
+            known = None if first is None else of.get(first)
+            if known is None:
+                kind = (
+                    one.dims,
+                    one.sizes,
+                    one.width,
+                    one.grad,
+                    one.part,
+                    one.cut,
+                    one.role in APART,
+                    one.name[-4:] == "bias",
+                    one.inputs,
+                )
+                known = found.setdefault(kind, one)
+                if first is not None:
+                    of[first] = known
+            counts[known] = counts.get(known, 0) + count
+            beside = adapted and (one.part == "adapter" or "modules_to_save" in one.name)
             if beside:
                 added += one.elements * count
-            if cut == "expert" and model.num_experts:
+            if experts and one.cut == "expert":
                 elements = one.elements * count
-                rest = elements - elements // model.num_experts * model.num_experts_per_tok
+                rest = elements - elements // experts * model.num_experts_per_tok
                 resting += rest
                 added_resting += rest if beside else 0
-    alike = tuple(found.values())
+    alike = tuple(counts.items())
     by_part: dict[str, int] = {}
     trainable = 0
     for one, count in alike:
