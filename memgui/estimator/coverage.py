@@ -260,6 +260,8 @@ def _require_split(scenario: Scenario) -> None:
     for name in ("differential", "dynamic_mask"):
         if getattr(model, name):
             raise NotCovered(_not_yet(f"model.{name}", True))
+    if model.score_scaling == "exact" and split.tensor > 1:  # whose attention each rank has as a whole
+        raise NotCovered(_not_yet("model.score_scaling", "exact"))
     if model.output_vocab_size and split.tensor > 1:
         raise NotCovered(_not_yet("model.output_vocab_size", model.output_vocab_size))
     if split.context > 1 and scenario.training.attention == "eager":
