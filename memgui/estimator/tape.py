@@ -356,7 +356,22 @@ class Tape(msgspec.Struct, eq=False):
         if not out.grad:
             saves = back = ()
             back_extra = back_inner = None
-        self.run(name, ins, (out,), saves, back, extra, back_extra, back_inner, inner)
+        self.written.append(
+            Op(
+                name,
+                self.part,
+                self.module,
+                ins,
+                (out,),
+                saves,
+                back,
+                extra,
+                back_extra,
+                back_inner,
+                inner,
+                self.region,
+            )
+        )
         return out
 
 
