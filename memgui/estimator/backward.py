@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from memgui.estimator.events import NONE, Events, Gradient, Group, Inner, Scratch, Until, gradient_of
 from memgui.estimator.lifetimes import Consumer, Role
+from memgui.estimator.op import backwards
 from memgui.estimator.outcome import coming_to
 from memgui.estimator.saved import FREED, Saved, copies_made, staying_in
 from memgui.estimator.tape import ALIAS, NEW, PARAMETER, REPLACES, Op, Tape, Tensor
@@ -92,7 +93,7 @@ def backward(
     dying: list[Tensor] = []
     # a weight's gradient stays as it is: nobody adds to it, takes it or waits for another
     simple = not (accumulate or waiting or role.starts or coming)
-    for op in reversed(tape.ops):
+    for op in reversed(tape.ops) if tape.folded or tape.regions else backwards(tape.written):
         edges = op.back
         if not edges:
             continue
@@ -208,7 +209,7 @@ def backward(
     for tensor, gradient in role.starts.items():
         if tensor.origin != PARAMETER:
             back.keep(grads[tensor], gradient)
-    events.over(tape.ops[0])
+    events.over(tape.written[0])
     if tape.carried is not None and tape.carried in grads:
         back.finish = Group((grads[tape.carried],))
     return back

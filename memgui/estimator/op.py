@@ -8,7 +8,7 @@ that is asked of most blocks; where the order of births and deaths matters, it i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import methodcaller
 from typing import Any, Final, TypeVar
 
@@ -60,6 +60,15 @@ class Stretch(Op, eq=False, gc=False, kw_only=True):
     tensors: Sequence[Tensor]
 
 
+class Short(Op, eq=False, gc=False, kw_only=True):
+    """Stands for the few operators that ``spell`` writes out where their order matters.
+
+    What comes and goes among them is told in ``extra`` and ``back_extra``; what they save is there.
+    """
+
+    spell: Callable[[Op], list[Op]]
+
+
 def copy(struct: Some) -> Some:
     """One like ``struct``; faster than what ``copy.copy`` asks first."""
     made: Some = struct.__copy__()  # type: ignore[attr-defined]
@@ -72,24 +81,36 @@ _NOTHING: Final = 0, 0
 
 def on_others(op: Op, same: Mapping[Tensor, Tensor]) -> Op:
     """The operator with the tensors that stand for others in place of these."""
-    return Op(
-        op.name,
-        op.part,
-        op.module,
-        tuple([same.get(one, one) for one in op.ins]),
-        tuple([same.get(one, one) for one in op.outs]),
-        tuple([same.get(one, one) for one in op.saves]),
-        tuple([(same.get(one, one), how) for one, how in op.back]),
-        op.extra,
-        op.back_extra,
-        op.back_inner,
-        op.inner,
-        op.region,
-    )
+    made = copy(op)
+    made.ins = tuple([same.get(one, one) for one in op.ins])
+    made.outs = tuple([same.get(one, one) for one in op.outs])
+    made.saves = tuple([same.get(one, one) for one in op.saves])
+    made.back = tuple([(same.get(one, one), how) for one, how in op.back])
+    return made
 
 
 def one_by_one(ops: Iterable[Op]) -> list[Op]:
     """Operators, and those that some of them stand for."""
+    found: list[Op] = []
+    for op in unfolded(ops):
+        if isinstance(op, Short):
+            found += op.spell(op)
+        else:
+            found.append(op)
+    return found
+
+
+def backwards(ops: Sequence[Op]) -> Iterator[Op]:
+    """Operators from the last one on; one that is short is spelled out as its turn comes."""
+    for op in reversed(ops):
+        if isinstance(op, Short):
+            yield from reversed(op.spell(op))
+        else:
+            yield op
+
+
+def unfolded(ops: Iterable[Op]) -> list[Op]:
+    """The same but for short ones, which stay."""
     found: list[Op] = []
     for op in ops:
         if isinstance(op, Stretch):
@@ -123,7 +144,7 @@ class Pattern:
         folded: bool,
     ) -> None:
         self.written = ops
-        self.ops = one_by_one(ops) if folded else ops
+        self.ops = unfolded(ops) if folded else ops
         self.outs = outs
         self.weights = weights
         self.buffers = buffers

@@ -9,12 +9,14 @@ module states a sum.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import msgspec
 
-from memgui.estimator.op import ALIAS, NEW, PROMOTED, REPLACES, Back, Op, copy, one_by_one
+from memgui.estimator.once import TURN
+from memgui.estimator.op import ALIAS, NEW, PROMOTED, REPLACES, Back, Op, Short, copy, one_by_one
 from memgui.estimator.tensor import (
     AMBIENT,
     BY_HEAD,
@@ -79,6 +81,8 @@ class Tape(msgspec.Struct, eq=False):
     regions: tuple[str, ...] = ()
     written: list[Op] = []
     folded: bool = False
+    short: bool = False
+    spelled: list[Op] | None = None
     inset: tuple[slice, slice] | None = None
     keys_and_values: tuple[Tensor, Tensor] | None = None
     parameters: list[Parameter] = []
@@ -114,13 +118,21 @@ class Tape(msgspec.Struct, eq=False):
     @property
     def ops(self) -> list[Op]:
         """The operators one by one; of those ``written`` some may stand for a stretch of them."""
-        return self.apart().written
+        if self.folded or not self.short:
+            return self.apart().written
+        return self.spelled or self._spell()
+
+    def _spell(self) -> list[Op]:
+        with TURN:  # who goes through them twice comes by the same
+            if self.spelled is None:
+                self.spelled = one_by_one(self.written)
+            return self.spelled
 
     def apart(self) -> Tape:
         """The tape, written out."""
         if self.folded:
             self.written = one_by_one(self.written)
-            self.folded = False
+            self.folded = self.short = False
         return self
 
     def set_apart(self, operators: int, parameters: int) -> None:
@@ -130,7 +142,7 @@ class Tape(msgspec.Struct, eq=False):
     def like(self, key: str) -> Tape:
         """A tape of the same tensors and operators, to change."""
         tape = copy(self)
-        tape.key = key
+        tape.key, tape.spelled = key, None
         tape.written, tape.parameters = self.written[:], self.parameters[:]
         return tape
 
@@ -275,7 +287,7 @@ class Tape(msgspec.Struct, eq=False):
 
     def forget(self) -> None:
         """The module lets go here of what it refers to since it ran last (see :meth:`refer`)."""
-        self.forgets = len(self.ops)
+        self.forgets = len(one_by_one(self.written))
 
     def refer(self, tensor: Tensor, *, passing: bool = False) -> None:
         """The module refers to ``tensor`` until it runs again, or (``passing``) all layers have run back.
@@ -337,6 +349,37 @@ class Tape(msgspec.Struct, eq=False):
                 back_inner,
                 inner,
                 self.region,
+            )
+        )
+
+    def shorten(
+        self,
+        spell: Callable[[Op], list[Op]],
+        name: str,
+        ins: tuple[Tensor, ...],
+        outs: tuple[Tensor, ...],
+        saves: tuple[Tensor, ...],
+        back: Back,
+        extra: tuple[int, int],
+        back_extra: tuple[int, int],
+    ) -> None:
+        """Add one that stands for operators; see :class:`memgui.estimator.op.Short`."""
+        self.short = True
+        self.written.append(
+            Short(
+                name,
+                self.part,
+                self.module,
+                ins,
+                outs,
+                saves,
+                back,
+                extra,
+                back_extra if back else None,
+                None,
+                None,
+                self.region,
+                spell=spell,
             )
         )
 

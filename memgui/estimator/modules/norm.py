@@ -9,7 +9,8 @@ import msgspec
 from memgui.estimator import operators as op
 from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
-from memgui.estimator.tape import ALIAS, NEW, Dims, Parameter, Tape, Tensor
+from memgui.estimator.op import copy
+from memgui.estimator.tape import ALIAS, NEW, Back, Dims, Op, Parameter, Tape, Tensor
 
 FP32 = 4
 
@@ -60,9 +61,52 @@ def _weight(t: Tape, c: Context, name: str, width: Dims) -> Parameter:
 
 
 def inverse_deviation(t: Tape, x32: Tensor, rows: Dims) -> Tensor:
-    """``rsqrt(mean(x32²) + eps)``, one for each row."""
-    squares = op.mean(t, op.power(t, x32), rows)
-    return op.pointwise(t, "rsqrt", op.shift(t, squares), "1/deviation", saves="output")
+    """``rsqrt(mean(x32²) + eps)``, one for each row: said in short, most layers do it several times.
+
+    Forward makes squares, their mean and what is added to it; backward two tensors beside the gradient of the
+    squares, and of the mean.  Rows are counted as part of the whole.
+    """
+    out = t.tensor("1/deviation", rows, FP32, x32.grad)
+    whole, row, monomial = x32.coefficient, out.coefficient, x32.monomial
+    saves: tuple[Tensor, ...] = ()
+    back: Back = ()
+    if out.grad:
+        saves, back = (x32, out), ((x32, NEW),)
+    ahead, behind = (whole + 2 * row, monomial), (3 * whole + row, monomial)
+    t.shorten(_deviation, "pow", (x32,), (out,), saves, back, ahead, behind)
+    return out
+
+
+def _deviation(short: Op) -> list[Op]:
+    """``pow``, ``mean``, ``add`` and ``rsqrt``."""
+    (x32,), (out,) = short.ins, short.outs
+    squares, mean, shifted = copy(out), copy(out), copy(out)
+    squares.name, mean.name, shifted.name = "power", "mean", "mean"
+    squares.dims, squares.coefficient, squares.monomial = x32.dims, x32.coefficient, x32.monomial
+    both = (2 * squares.coefficient, squares.monomial)
+    return [
+        _step(short, "pow", x32, squares, (x32,), NEW, both),
+        _step(short, "mean", squares, mean, (), NEW),
+        _step(short, "add", mean, shifted, (), ALIAS),
+        _step(short, "rsqrt", shifted, out, (out,), NEW),
+    ]
+
+
+def _step(
+    short: Op,
+    name: str,
+    x: Tensor,
+    out: Tensor,
+    saves: tuple[Tensor, ...],
+    how: int,
+    beside: tuple[int, int] | None = None,
+) -> Op:
+    back: Back = ((x, how),)
+    if not out.grad:
+        saves, back, beside = (), (), None
+    return Op(
+        name, short.part, short.module, (x,), (out,), saves, back, None, beside, None, None, short.region
+    )
 
 
 def rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
