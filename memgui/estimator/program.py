@@ -156,9 +156,22 @@ class Program:
             for one in layer:
                 part, shape = one.part, one.shape
                 elements, grad = prod(shape), trained and part not in TOWERS
-                fixed = one.name, shape, width, elements * width, 0, grad, PARAMETER, "beside", part
-                role = LINEAR if one.is_linear else ""
-                found.append(Parameter(*fixed, sizes=sizes, elements=elements, role=role))
+                found.append(
+                    Parameter(
+                        one.name,
+                        shape,
+                        width,
+                        elements * width,
+                        0,
+                        grad,
+                        PARAMETER,
+                        "beside",
+                        part,
+                        sizes=sizes,
+                        elements=elements,
+                        role=LINEAR if one.is_linear else "",
+                    )
+                )
             yield found, number
 
     def _layers(self, stack: Stack, plan: StackPlan) -> Tensor:
