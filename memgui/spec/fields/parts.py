@@ -57,6 +57,11 @@ def looping(scenario: Scenario) -> bool:
     return scenario.model.n_recurrent_layers > 0
 
 
+def masked(scenario: Scenario) -> bool:
+    """Whether attention has a mask that follows from the values."""
+    return scenario.model.dynamic_mask
+
+
 def connected(scenario: Scenario) -> bool:
     """Whether several residual streams are mixed by learned connections."""
     return scenario.model.hc_mult > 0
