@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import islice
 
 from memgui.estimator.assembly import Assembly
-from memgui.estimator.coverage import NotCovered
 from memgui.estimator.engines import account_of
 from memgui.estimator.estimate import each_stage, estimate, of_stages, run_of, unknown
 from memgui.estimator.once import once
 from memgui.estimator.options import capability
 from memgui.estimator.overhead import context, cublas_workspace
+from memgui.estimator.refusals import NotCovered
 from memgui.estimator.result import Estimate
 from memgui.estimator.run import Floor, Run
 from memgui.estimator.stages import is_spread

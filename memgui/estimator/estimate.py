@@ -8,13 +8,13 @@ import msgspec
 
 from memgui.estimator.account import account
 from memgui.estimator.assembly import VERSION, Assembly
-from memgui.estimator.coverage import NotCovered, Refused, not_with, require_covered_run
 from memgui.estimator.engines import account_of
 from memgui.estimator.inference import InferenceRun
 from memgui.estimator.moments import Amount, Beside, moment
 from memgui.estimator.options import options
 from memgui.estimator.program import Program, compiled
 from memgui.estimator.quantisation import scheme_of
+from memgui.estimator.refusals import NotCovered, Refused, not_with
 from memgui.estimator.result import (
     COMPONENTS,
     Estimate,
@@ -24,6 +24,7 @@ from memgui.estimator.result import (
     Verdict,
 )
 from memgui.estimator.run import Run
+from memgui.estimator.run_coverage import require_covered_run
 from memgui.estimator.split import Stage
 from memgui.estimator.stages import is_spread, narrowed, placed, rank_of, require_spreadable
 from memgui.estimator.training import TrainingRun

@@ -18,11 +18,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from memgui.estimator.account import Account
-from memgui.estimator.coverage import NotCovered
 from memgui.estimator.overhead import block_bytes
 from memgui.estimator.points import Point
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import Share, places, plain, stored
+from memgui.estimator.refusals import NotCovered
 from memgui.estimator.skyline import Way
 from memgui.estimator.stacks import Kind
 from memgui.estimator.stock import Stock

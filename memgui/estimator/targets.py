@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from memgui.estimator.coverage import NotCovered
 from memgui.estimator.modules.names import HALVES, LLAMA, TAKEN, UNTAKEN, names, targets
 from memgui.estimator.options import options
 from memgui.estimator.program import Program, compiled
+from memgui.estimator.refusals import NotCovered
 from memgui.spec.model import ModelSpec
 from memgui.spec.scenario import Lora, Scenario, Training, get, replace
 from memgui.spec.validate import validate

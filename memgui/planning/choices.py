@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from memgui.estimator.coverage import NotCovered, require_covered, require_covered_run
+from memgui.estimator.coverage import require_covered
 from memgui.estimator.estimate import estimate
+from memgui.estimator.refusals import NotCovered
+from memgui.estimator.run_coverage import require_covered_run
 from memgui.spec import Scenario, ScenarioError, get, replace
 from memgui.spec.fields import Field, Kind
 from memgui.spec.messages import Message

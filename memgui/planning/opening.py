@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from memgui.catalog import Catalog, UnknownName
-from memgui.estimator.coverage import NotCovered
 from memgui.estimator.estimate import parameters
+from memgui.estimator.refusals import NotCovered
 from memgui.estimator.targets import TARGETS, usual_targets, with_usual_targets
 from memgui.files.addresses import from_network, is_address
 from memgui.files.bounded import FileFault, Progress, display_name, printable, read_whole

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memgui.estimator.coverage import NotCovered
 from memgui.estimator.ledger import Entry, ledger
+from memgui.estimator.refusals import NotCovered
 from memgui.estimator.result import Estimate
 
 

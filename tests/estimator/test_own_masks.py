@@ -3,8 +3,8 @@
 import pytest
 
 from memgui.estimator import ledger
-from memgui.estimator.coverage import NotCovered
 from memgui.estimator.estimate import estimate
+from memgui.estimator.refusals import NotCovered
 from memgui.spec import Inference, Scenario, Training, replace
 from tests.estimator.families import model, read
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from memgui.estimator.coverage import NotCovered, not_with
 from memgui.estimator.engines.cache import RECURRENT
 from memgui.estimator.engines.ggml_recurrent import Recurrent
 from memgui.estimator.engines.ggml_symbols import symbols
@@ -20,6 +19,7 @@ from memgui.estimator.engines.graph import Buffer, Graph
 from memgui.estimator.engines.settings import streams, window_cells
 from memgui.estimator.engines.sheet import Factor
 from memgui.estimator.engines.told import windows
+from memgui.estimator.refusals import NotCovered, not_with
 from memgui.spec.formats import CACHE_FORMATS
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.model import ModelSpec, pattern_at

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from memgui.estimator.coverage import DEGREES, NotCovered, is_split
+from memgui.estimator.refusals import NotCovered
+from memgui.estimator.run_coverage import DEGREES, is_split
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named
 from memgui.spec.scenario import Scenario
 
