@@ -228,18 +228,22 @@ class Walk(Inside):
             again = dict(stack.made_again)
             row = Row(stack.layer_key, live, [], -1)
             early = [*stack.going_early]
+            passed = stack.passed_last
             for (kind, roles, count), end in self.returning(stack):
+                changes: list[tuple[Group, int]] = []
                 while early and last < early[0][0]:
-                    if row.layers:
-                        yield row
-                    live = row.after()
-                    live.add(early.pop(0)[1], stack.frame.sort_input, -1)
-                    row = Row(stack.layer_key, live, [], -1)
+                    changes.append((early.pop(0)[1], -1))
                 if kind in again:
+                    changes.append((again.pop(kind), -1))
+                if passed.alike and kind.recomputed and kind.passed.things != passed.things:
+                    changes += (passed, 1), (kind.passed, -1)  # what the later layer kept came from this one
+                    passed = kind.passed
+                if changes:
                     if row.layers:
                         yield row
                     live = row.after()
-                    live.add(again.pop(kind), stack.frame.sort_input, -1)
+                    for one, times in changes:
+                        live.add(one, stack.frame.sort_input, times)
                     row = Row(stack.layer_key, live, [], -1)
                 if kind.out.grad:
                     row.layers.append((self.behind(kind, roles, end), last, count))
@@ -255,7 +259,7 @@ class Walk(Inside):
             live.add(stack.shared_last, frame.sort_input, -1)
             if self.keep_outputs:
                 live.add(stack.results_kept, frame.sort_input)
-            live.add(stack.passed_last, frame.sort_input)
+            live.add(passed, frame.sort_input)
             for kind, made in stack.made_again.items():
                 if kind not in again:
                     live.add(made, frame.sort_input)
