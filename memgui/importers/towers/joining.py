@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgui.importers.towers.registry import Source, Tower, towers
-from memgui.importers.towers.vit import CHANNELS, norms, temporal_patches
+from memgui.importers.towers.vit import CHANNELS, gated_merger, norms, temporal_patches
 
 
 @towers("glm5_next")
@@ -17,14 +17,7 @@ def glm5_next(s: Source) -> list[Tower]:
     t.norm("qk_norm", width // max(c.count("num_heads"), 1), bias=False, count=2 * layers)
     t.mlp(width, c.count("intermediate_size"), layers, bias=bias, gated=True)
     norms(t, width, layers, bias=False)
-    t.norm("norm_after", width, bias=False)
-    t.add("downsample", out, width, merge, merge)
-    t.add("downsample_bias", out)
-    t.linear("merger.proj", out, out, bias=False)
-    t.norm("merger.norm", out)
-    inner = c.count("projection_intermediate_size")
-    for name, reads, makes in (("gate", out, inner), ("up", out, inner), ("down", inner, out)):
-        t.linear(f"merger.{name}", reads, makes, bias=False)
+    gated_merger(t, width, out, merge, c.count("projection_intermediate_size"))
     return [t]
 
 

@@ -7,6 +7,7 @@ from memgui.importers.towers.registry import Source, Tower, towers
 from memgui.importers.towers.vit import (
     CHANNELS,
     clip_vit,
+    gated_merger,
     merger,
     norms,
     patches,
@@ -82,14 +83,7 @@ def glm4v(s: Source) -> list[Tower]:
     t.attention(width, layers, bias=bias)
     t.mlp(width, out, layers, bias=False, gated=True)
     norms(t, width, layers, bias=False)
-    t.norm("norm_after", width, bias=False)
-    t.add("downsample", out, width, merge, merge)
-    t.add("downsample_bias", out)
-    t.linear("merger.proj", out, out, bias=False)
-    t.norm("merger.norm", out)
-    inner = c.count("intermediate_size")
-    for name, reads, makes in (("gate", out, inner), ("up", out, inner), ("down", inner, out)):
-        t.linear(f"merger.{name}", reads, makes, bias=False)
+    gated_merger(t, width, out, merge, c.count("intermediate_size"))
     return [t]
 
 

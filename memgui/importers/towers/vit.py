@@ -74,6 +74,17 @@ def merger(t: Tower, name: str, joined: int, out: int, count: int = 1) -> None:
     t.linear(f"{name}.fc2", joined, out, count=count)
 
 
+def gated_merger(t: Tower, width: int, out: int, merge: int, inner: int) -> None:
+    """A convolution joins patches to one, of which a linear and a gated layer follow (GLM-4.1V and later)."""
+    t.norm("norm_after", width, bias=False)
+    t.add("downsample", out, width, merge, merge)
+    t.add("downsample_bias", out)
+    t.linear("merger.proj", out, out, bias=False)
+    t.norm("merger.norm", out)
+    for name, reads, makes in (("gate", out, inner), ("up", out, inner), ("down", inner, out)):
+        t.linear(f"merger.{name}", reads, makes, bias=False)
+
+
 def resampler(t: Tower, width: int, wide: int, queries: int) -> None:
     """Learned queries attend once to the tower's features (Qwen-VL, MiniCPM-V)."""
     t.add("resampler.queries", queries, wide)
