@@ -209,7 +209,7 @@ def backward(
     for tensor, gradient in role.starts.items():
         if tensor.origin != PARAMETER:
             back.keep(grads[tensor], gradient)
-    events.over(tape.written[0])
+    events.over(op)
     if tape.carried is not None and tape.carried in grads:
         back.finish = Group((grads[tape.carried],))
     return back

@@ -167,7 +167,7 @@ def left_forward(tape: Tape, saved: Collection[Tensor]) -> tuple[Group, Group]:
     born: list[Tensor] = []
     made: set[Tensor] = set()
     gone: dict[Tensor, None] = {}
-    for op in tape.ops:
+    for op in tape.ops if tape.folded else tape.written:
         for tensor in op.ins:
             root = tensor.base or tensor
             if root not in stays and root not in made and root.origin in mortal:

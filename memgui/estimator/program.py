@@ -103,6 +103,7 @@ class Program:
         tape.old = o.implementation == OLD
         tape.pool = pool
         tape.compiled = o.compiled
+        tape.ordered = bool(o.compiled or recomputed or o.layerwise or not o.training)
         if before is None:
             x = tape.tensor("nothing", (0,), 0)
         else:

@@ -9,14 +9,13 @@ module states a sum.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import msgspec
 
 from memgui.estimator.once import TURN
-from memgui.estimator.op import ALIAS, NEW, PROMOTED, REPLACES, Back, Op, Short, copy, one_by_one
+from memgui.estimator.op import ALIAS, NEW, PROMOTED, REPLACES, Back, Op, copy, one_by_one
 from memgui.estimator.tensor import (
     AMBIENT,
     BY_HEAD,
@@ -66,8 +65,8 @@ class Tape(msgspec.Struct, eq=False):
     a layer holds its input until it returns; a block between stacks or after them (``frees_input``)
     lets it go after use.  The ``final`` one ends in the loss, whose gradient the caller holds.
     ``recomputed`` names the stretches that are computed again in backward; a ``compiled`` block went
-    through torch.compile.  ``old``: PyTorch before 1.11
-    runs it.
+    through torch.compile.  Of an ``ordered`` one it will be asked what runs after what, so that nothing is
+    said in short.  ``old``: PyTorch before 1.11 runs it.
     """
 
     key: str
@@ -109,6 +108,7 @@ class Tape(msgspec.Struct, eq=False):
     drawn: int = 0
     final: bool = False
     compiled: bool = False
+    ordered: bool = False
     frees_input: bool = False
     out: Tensor | None = None
     part: str = ""
@@ -349,37 +349,6 @@ class Tape(msgspec.Struct, eq=False):
                 back_inner,
                 inner,
                 self.region,
-            )
-        )
-
-    def shorten(
-        self,
-        spell: Callable[[Op], list[Op]],
-        name: str,
-        ins: tuple[Tensor, ...],
-        outs: tuple[Tensor, ...],
-        saves: tuple[Tensor, ...],
-        back: Back,
-        extra: tuple[int, int],
-        back_extra: tuple[int, int],
-    ) -> None:
-        """Add one that stands for operators; see :class:`memgui.estimator.op.Short`."""
-        self.short = True
-        self.written.append(
-            Short(
-                name,
-                self.part,
-                self.module,
-                ins,
-                outs,
-                saves,
-                back,
-                extra,
-                back_extra if back else None,
-                None,
-                None,
-                self.region,
-                spell=spell,
             )
         )
 

@@ -1,56 +1,111 @@
-"""An operator that is said in short is what it is spelled out."""
+"""A norm said as one operator is its operators: what it tells without them is what they come to."""
 
-from collections import Counter
+from itertools import product
 
 import pytest
 
-from memgui.estimator.modules.norm import inverse_deviation
-from memgui.estimator.op import Short, copy
-from memgui.estimator.tape import ALIAS, Op, Sizes, Tape
+from memgui.estimator.bounds import born_back, born_forward
+from memgui.estimator.modules import rms
+from memgui.estimator.op import Pattern, Short, copy, one_by_one
+from memgui.estimator.outcome import read_back
+from memgui.estimator.saved import saved_roots
+from memgui.estimator.tape import Parameter, Sizes, Tape, Tensor
+from memgui.estimator.tensor import BY_HEAD, OTHER_HALF
+
+ROWS = ("b", "s", 1)
+WITH_WEIGHT = (rms.LLAMA, rms.T5, rms.CAST_LAST, rms.CAST_LAST_COPIED, rms.GEMMA, rms.GEMMA4)
+WITHOUT = (rms.PLAIN, rms.PLAIN_GEMMA4, rms.SCALED)
+CASES = [
+    *product(WITH_WEIGHT, (2, 4), (2, 4, OTHER_HALF), (True, False), (True, False)),
+    *product(WITHOUT, (2, 4), (0,), (True, False), (False,)),
+]
 
 
-def _forward(ops: list[Op]) -> Counter[int]:
-    total: Counter[int] = Counter()
-    for op in ops:
-        for out in op.outs:
-            total[out.monomial] += out.coefficient
-        if op.extra is not None:
-            total[op.extra[1]] += op.extra[0]
-    return total
-
-
-def _backward(ops: list[Op]) -> Counter[int]:
-    total: Counter[int] = Counter()
-    for op in ops:
-        for tensor, how in op.back:
-            total[tensor.monomial] += 0 if how == ALIAS else tensor.coefficient
-        if op.back_extra is not None:
-            total[op.back_extra[1]] += op.back_extra[0]
-    return total
-
-
-@pytest.mark.parametrize("grad", [True, False])
-def test_an_inverse_deviation_in_short_makes_and_saves_what_its_operators_do(grad: bool) -> None:
+def _norm(
+    form: rms.Form, width: int, weight: int, grad: bool, trained: bool
+) -> tuple[Tape, Tensor, Parameter | None]:
     tape = Tape("block", Sizes({"h": 64}), part="norm", module="norm")
-    x = tape.input(("b", "s", "h"), 4, grad)
-    out = inverse_deviation(tape, x, ("b", "s", 1))
-    (short,), spelled = tape.written, tape.ops
+    x = tape.input(("b", "s", "h"), width, grad)
+    x.layout = BY_HEAD
+    w = tape.parameter("weight", ("h",), weight, trained) if weight else None
+    tape.out = rms.normalised(tape, x, w, ROWS, form)
+    return tape, x, w
+
+
+def _facts(tensor: Tensor) -> tuple[object, ...]:
+    return tuple([getattr(tensor, name) for name in tensor.__struct_fields__])
+
+
+@pytest.mark.parametrize(("form", "width", "weight", "grad", "trained"), CASES)
+def test_a_norm_in_short_is_its_operators(
+    form: rms.Form, width: int, weight: int, grad: bool, trained: bool
+) -> None:
+    tape, x, w = _norm(form, width, weight, grad, trained)
+    plain = tape.like("block")
+    plain.written = one_by_one(tape.written)
+    (short,) = tape.written
     assert isinstance(short, Short)
-    assert [op.name for op in spelled] == ["pow", "mean", "add", "rsqrt"]
-    assert short.name == spelled[0].name
-    assert {(op.part, op.module, op.region) for op in spelled} == {(short.part, short.module, short.region)}
-    assert short.ins == spelled[0].ins == (x,)
-    assert short.outs == spelled[-1].outs == (out,)
-    assert short.saves == tuple([tensor for op in spelled for tensor in op.saves])
-    assert {tensor for tensor, _ in short.back} == {tensor for tensor, _ in spelled[0].back}
-    assert _forward([short]) == _forward(spelled)
-    assert _backward([short]) == _backward(spelled)
-    assert bool(_backward([short])) == grad
+    assert {(op.part, op.module, op.region) for op in plain.written} == {("norm", "norm", 0)}
+    assert list(saved_roots(tape).items()) == list(saved_roots(plain).items())
+    assert sorted(born_forward(tape)) == sorted(born_forward(plain))
+    assert sorted(born_back(tape, ())) == sorted(born_back(plain, ()))
+    assert sorted(born_back(tape, (x,))) == sorted(born_back(plain, (x,)))
+    said, spelled = read_back(tape), read_back(plain)
+    assert (said.reached, sorted(said.born), said.whole) == (
+        spelled.reached,
+        sorted(spelled.born),
+        spelled.whole,
+    )
+    assert bool(short.back) == (grad or trained)
+    kept = {tensor for op in plain.written for tensor in op.saves}
+    assert {*short.outs} == {tape.out, *kept} - {x, w}
+    outs = [tensor for op in plain.written for tensor in op.outs]
+    assert {*short.outs} <= {*outs}
+
+
+@pytest.mark.parametrize(("form", "width", "weight", "grad", "trained"), CASES)
+def test_its_tensors_are_those_of_its_operators(
+    form: rms.Form, width: int, weight: int, grad: bool, trained: bool
+) -> None:
+    tape, x, w = _norm(form, width, weight, grad, trained)
+    written = Tape("block", tape.sizes, part="norm", module="norm")
+    made = form.write(written, x, w, ROWS)
+    assert [(op.name, op.extra, op.back_extra) for op in written.ops] == [
+        (op.name, op.extra, op.back_extra) for op in tape.ops
+    ]
+    for one, other in zip(written.ops, tape.ops, strict=True):
+        for tensors in ("ins", "outs", "saves"):
+            assert list(map(_facts, getattr(one, tensors))) == list(map(_facts, getattr(other, tensors)))
+        assert [(_facts(t), how) for t, how in one.back] == [(_facts(t), how) for t, how in other.back]
+    assert tape.out is not None
+    assert _facts(made) == _facts(tape.out)
+
+
+@pytest.mark.parametrize(("form", "width", "weight", "grad", "trained"), CASES)
+def test_a_pattern_of_it_knows_the_same(
+    form: rms.Form, width: int, weight: int, grad: bool, trained: bool
+) -> None:
+    tape, x, w = _norm(form, width, weight, grad, trained)
+    assert tape.out is not None
+    weights = () if w is None else (w,)
+    said, spelled = (
+        Pattern(ops, (x,), (tape.out,), (), weights, (), 0, ("", ""), folded=False)
+        for ops in (tape.written, tape.ops)
+    )
+    assert said.usable
+    assert spelled.usable
+    assert sorted(said.born) == sorted(spelled.born)
+    one, other = said.standing(said.tensors), spelled.standing(spelled.tensors)
+    back = [sorted(pattern.born_back) for pattern in (said, spelled)]
+    assert back[0] == back[1]
+    assert one.saves == other.saves
+    assert said.saved == spelled.saved
+    assert {tensor for tensor, _ in one.back} == {tensor for tensor, _ in other.back}
+    assert len(said.inward) == len(spelled.inward)
 
 
 def test_a_tape_is_spelled_out_once_and_one_like_it_on_its_own() -> None:
-    tape = Tape("block", Sizes({"h": 64}))
-    inverse_deviation(tape, tape.input(("b", "s", "h"), 4, True), ("b", "s", 1))
+    tape, _, _ = _norm(rms.LLAMA, 2, 2, True, True)
     spelled = tape.ops
     assert tape.ops is spelled
     assert len(tape.written) == 1
@@ -58,3 +113,9 @@ def test_a_tape_is_spelled_out_once_and_one_like_it_on_its_own() -> None:
     like.written = [copy(op) for op in like.written]
     assert like.ops is not spelled
     assert [op.name for op in like.ops] == [op.name for op in spelled]
+
+
+def test_where_order_matters_all_along_operators_are_written() -> None:
+    tape = Tape("block", Sizes({"h": 64}), ordered=True)
+    rms.normalised(tape, tape.input(("b", "s", "h"), 2, True), None, ROWS, rms.PLAIN)
+    assert len(tape.written) == len(tape.ops) == 7

@@ -10,12 +10,13 @@ import msgspec
 
 from memgui.estimator import operators as op
 from memgui.estimator.mixing import join
+from memgui.estimator.modules import rms
 from memgui.estimator.modules.adapters import adapted, idle_adapter, low_rank
 from memgui.estimator.modules.cache import cached, counter
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.eager import eager
 from memgui.estimator.modules.indexer import without_gradient
-from memgui.estimator.modules.norm import inverse_deviation, norm
+from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import SLIDING
 from memgui.estimator.tape import ALIAS, BY_HEAD, BY_TOKEN, NEW, Dims, Tape, Tensor
@@ -127,10 +128,11 @@ def _output(t: Tape, c: Context, y: Tensor, found: Tables) -> Tensor:
     return out
 
 
-def _normed(t: Tape, x: Tensor, rows: Dims) -> Tensor:
-    """``x * rsqrt(mean(x32²) + eps).to(dtype)``, without a weight."""
-    deviation = inverse_deviation(t, op.cast(t, x, FP32), rows)
-    return op.mul(t, x, op.cast(t, deviation, x.width), "q", x.dims)
+def _normed(t: Tape, q: Tensor, rows: Dims) -> Tensor:
+    """Queries normed without a weight."""
+    normed = rms.normalised(t, q, None, rows, rms.SCALED)
+    normed.name = "q"
+    return normed
 
 
 def _turned_back(t: Tape, found: Tables) -> Tables:

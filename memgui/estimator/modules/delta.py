@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memgui.estimator import operators as op
 from memgui.estimator.mixing import cumulative, exponential, padded, softplus, solve
+from memgui.estimator.modules import rms
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mamba import short_convolution
-from memgui.estimator.modules.norm import inverse_deviation
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.states import convolution_state, recurrent_state, without_padding
 from memgui.estimator.tape import ALIAS, NEW, Back, Dims, Tape, Tensor
@@ -109,14 +109,13 @@ def _gated_norm(t: Tape, c: Context, y: Tensor, gate: Tensor) -> Tensor:
     """RMSNorm of each head, then the gate, in fp32; the weight too where it is so in all norms (Lara)."""
     o = c.options
     w = t.parameter("norm.weight", ("cv",), o.width, o.base_trained)
-    y32 = op.cast(t, y, FP32)
-    deviation = inverse_deviation(t, y32, (*y.dims[:-1], 1))
+    rows = (*y.dims[:-1], 1)
     if c.model.norm == "rms_norm_fp32_copied":
-        normed = op.mul(t, y32, deviation, "normalised", y.dims)
+        normed = rms.normalised(t, op.cast(t, y, FP32), None, rows, rms.PLAIN)
         out = op.mul(t, normed, op.copy_of_weight(t, w, FP32), "norm output", y.dims)
         opened = op.pointwise(t, "silu", op.cast(t, gate, FP32), "gate", saves="input")
         return op.cast(t, op.mul(t, out, opened, "gated", y.dims), y.width)
-    normed = op.cast(t, op.mul(t, y32, deviation, "normalised", y.dims), y.width)
+    normed = rms.normalised(t, y, None, rows, rms.PLAIN)
     out = op.mul(t, normed, w, "norm output", y.dims)
     gate = op.cast(t, gate, FP32)
     if c.model.linear_sigmoid:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memgui.estimator import operators as op
+from memgui.estimator.modules import rms
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.norm import inverse_deviation, norm
+from memgui.estimator.modules.norm import norm
 from memgui.estimator.tape import ALIAS, NEW, Dims, Tape, Tensor
 from memgui.estimator.tensor import promoted
 
@@ -112,15 +113,14 @@ def _mixed_then_normed(t: Tape, c: Context, x: Tensor, name: str, out: int) -> t
     flat = op.cast(t, op.reshaped(t, x, "streams", x.dims), FP32)
     w = t.parameter(f"{name}.weight", (out, c.model.hc_mult, "h"), FP32, c.options.base_trained, inputs=2)
     mixed = op.linear(t, flat, w, None, "mixed", (*c.rows, out))
-    deviation = inverse_deviation(t, flat, (*c.rows, 1))
+    deviation = rms.inverse_deviation(t, flat, (*c.rows, 1))
     return flat, op.mul(t, mixed, deviation, "mixed", mixed.dims)
 
 
 def _mixed(t: Tape, c: Context, x: Tensor, name: str, out: int) -> tuple[Tensor, Tensor]:
     """All streams of a token, normed in fp32 without a weight; and what one matrix makes of them."""
     x32 = op.cast(t, op.reshaped(t, x, "streams", x.dims), FP32)
-    deviation = inverse_deviation(t, x32, (*c.rows, 1))
-    y = op.mul(t, x32, deviation, "normalised", x.dims)
+    y = rms.normalised(t, x32, None, (*c.rows, 1), rms.PLAIN)
     o = c.options
     own = o.width if c.model.hc_upcast else FP32
     w = t.parameter(f"{name}.weight", (out, c.model.hc_mult, "h"), own, o.base_trained, inputs=2)

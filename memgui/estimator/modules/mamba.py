@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from memgui.estimator import operators as op
 from memgui.estimator.mixing import convolution, copied_weight, exponential, piece, softplus
+from memgui.estimator.modules import rms
 from memgui.estimator.modules.adapters import idle_adapter
 from memgui.estimator.modules.context import Context
-from memgui.estimator.modules.norm import inverse_deviation, norm
+from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.states import convolution_state, recurrent_state, without_padding
 from memgui.estimator.tape import NEW, Back, Dims, Tape, Tensor
@@ -94,10 +95,7 @@ def _selection(t: Tape, c: Context, u: Tensor) -> tuple[Tensor, Tensor, Tensor, 
 
 
 def _plain_norm(t: Tape, x: Tensor) -> Tensor:
-    """RMSNorm without a weight: ``(x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
-    x32 = op.cast(t, x, FP32)
-    deviation = inverse_deviation(t, x32, (*x.dims[:-1], 1))
-    return op.cast(t, op.mul(t, x32, deviation, "normalised", x.dims), x.width)
+    return rms.normalised(t, x, None, (*x.dims[:-1], 1), rms.PLAIN)
 
 
 def _scan(

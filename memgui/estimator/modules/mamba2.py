@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memgui.estimator import operators as op
 from memgui.estimator.mixing import contraction, cumulative, exponential, padded, piece, softplus
+from memgui.estimator.modules import rms
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mamba import short_convolution
-from memgui.estimator.modules.norm import inverse_deviation
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.states import convolution_state, recurrent_state, without_padding
 from memgui.estimator.tape import NEW, PARAMETER, Dims, Parameter, Tape, Tensor
@@ -76,8 +76,8 @@ def _norm(t: Tape, c: Context, y: Tensor) -> Tensor:
     """RMSNorm in groups, in fp32."""
     o = c.options
     w = t.parameter("norm.weight", ("D",), o.width, o.base_trained)
-    deviation = inverse_deviation(t, y, (*c.rows, c.model.mamba_n_groups))
-    return op.mul(t, op.mul(t, y, deviation, "normalised", y.dims), w, "norm output", y.dims)
+    normed = rms.normalised(t, y, None, (*c.rows, c.model.mamba_n_groups), rms.PLAIN)
+    return op.mul(t, normed, w, "norm output", y.dims)
 
 
 # -- a prompt, or training -------------------------------------------------------------------------

@@ -7,10 +7,9 @@ from collections.abc import Callable
 import msgspec
 
 from memgui.estimator import operators as op
-from memgui.estimator.modules import fused
+from memgui.estimator.modules import fused, rms
 from memgui.estimator.modules.context import Context
-from memgui.estimator.op import copy
-from memgui.estimator.tape import ALIAS, NEW, Back, Dims, Op, Parameter, Tape, Tensor
+from memgui.estimator.tape import ALIAS, NEW, Dims, Parameter, Tape, Tensor
 
 FP32 = 4
 
@@ -48,7 +47,10 @@ def norm(
     write = NORMS[kind]
     if c.options.fused:
         write = FUSED.get(kind, write)
-    with t.within("layernorm" if part == "norm" else ""):
+    if t.recomputed and part == "norm":
+        with t.within("layernorm"):
+            y = write(t, c, x, name, shape, biased)
+    else:
         y = write(t, c, x, name, shape, biased)
     t.part = before
     return y
@@ -60,100 +62,30 @@ def _weight(t: Tape, c: Context, name: str, width: Dims) -> Parameter:
     return t.parameter(f"{name}.weight", width, o.width, o.base_trained, inputs=1 if matrix else len(width))
 
 
-def inverse_deviation(t: Tape, x32: Tensor, rows: Dims) -> Tensor:
-    """``rsqrt(mean(x32²) + eps)``, one for each row: said in short, most layers do it several times.
-
-    Forward makes squares, their mean and what is added to it; backward two tensors beside the gradient of the
-    squares, and of the mean.  Rows are counted as part of the whole.
-    """
-    out = t.tensor("1/deviation", rows, FP32, x32.grad)
-    whole, row, monomial = x32.coefficient, out.coefficient, x32.monomial
-    saves: tuple[Tensor, ...] = ()
-    back: Back = ()
-    if out.grad:
-        saves, back = (x32, out), ((x32, NEW),)
-    ahead, behind = (whole + 2 * row, monomial), (3 * whole + row, monomial)
-    t.shorten(_deviation, "pow", (x32,), (out,), saves, back, ahead, behind)
-    return out
-
-
-def _deviation(short: Op) -> list[Op]:
-    """``pow``, ``mean``, ``add`` and ``rsqrt``."""
-    (x32,), (out,) = short.ins, short.outs
-    squares, mean, shifted = copy(out), copy(out), copy(out)
-    squares.name, mean.name, shifted.name = "power", "mean", "mean"
-    squares.dims, squares.coefficient, squares.monomial = x32.dims, x32.coefficient, x32.monomial
-    both = (2 * squares.coefficient, squares.monomial)
-    return [
-        _step(short, "pow", x32, squares, (x32,), NEW, both),
-        _step(short, "mean", squares, mean, (), NEW),
-        _step(short, "add", mean, shifted, (), ALIAS),
-        _step(short, "rsqrt", shifted, out, (out,), NEW),
-    ]
-
-
-def _step(
-    short: Op,
-    name: str,
-    x: Tensor,
-    out: Tensor,
-    saves: tuple[Tensor, ...],
-    how: int,
-    beside: tuple[int, int] | None = None,
-) -> Op:
-    back: Back = ((x, how),)
-    if not out.grad:
-        saves, back, beside = (), (), None
-    return Op(
-        name, short.part, short.module, (x,), (out,), saves, back, None, beside, None, None, short.region
-    )
-
-
 def rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """Llama's RMSNorm: ``weight * (x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
-    w = _weight(t, c, name, shape.weight)
-    x32 = op.cast(t, x, FP32)
-    deviation = inverse_deviation(t, x32, shape.rows)
-    y32 = op.mul(t, x32, deviation, "normalised", x.dims)
-    y = op.cast(t, y32, x.width)
-    out = op.mul(t, y, w, "norm output", x.dims)
-    t.use(y32, deviation)
-    return out
+    return rms.normalised(t, x, _weight(t, c, name, shape.weight), shape.rows, rms.LLAMA)
 
 
 def t5_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """T5's RMSNorm, which multiplies ``x`` itself: ``weight * (x * rsqrt(mean(x32²) + eps)).to(weight)``."""
-    w = _weight(t, c, name, shape.weight)
-    x32 = op.cast(t, x, FP32)
-    deviation = inverse_deviation(t, x32, shape.rows)
-    y32 = op.mul(t, x, deviation, "normalised", x.dims)
-    y = op.cast(t, y32, w.width) if w.width < FP32 else y32
-    return op.mul(t, y, w, "norm output", x.dims)
+    return rms.normalised(t, x, _weight(t, c, name, shape.weight), shape.rows, rms.T5)
 
 
 def rms_norm_fp32(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """RMSNorm cast back after its weight: ``(weight * x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
-    return _cast_last(t, x, _weight(t, c, name, shape.weight), shape)
+    return rms.normalised(t, x, _weight(t, c, name, shape.weight), shape.rows, rms.CAST_LAST)
 
 
 def rms_norm_exact(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """The same with a weight in fp32, whatever the model is in (DeepSeek V4)."""
     w = t.parameter(f"{name}.weight", shape.weight, FP32, c.options.base_trained, inputs=len(shape.weight))
-    return _cast_last(t, x, w, shape)
+    return rms.normalised(t, x, w, shape.rows, rms.CAST_LAST)
 
 
 def rms_norm_fp32_copied(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """The same with a copy of the weight in fp32 (Nemotron-H)."""
-    return _cast_last(t, x, op.copy_of_weight(t, _weight(t, c, name, shape.weight), FP32), shape)
-
-
-def _cast_last(t: Tape, x: Tensor, w: Tensor, shape: Shape) -> Tensor:
-    x32 = op.cast(t, x, FP32)
-    deviation = inverse_deviation(t, x32, shape.rows)
-    y32 = op.mul(t, x32, deviation, "normalised", x.dims)
-    out = op.cast(t, op.mul(t, y32, w, "norm output", x.dims), x.width)
-    t.use(y32, deviation)
-    return out
+    return rms.normalised(t, x, _weight(t, c, name, shape.weight), shape.rows, rms.CAST_LAST_COPIED)
 
 
 def litgpt_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
@@ -172,7 +104,7 @@ def torchtune_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, 
     """torchtune's: as Llama's, but it refers to its fp32 input until it returns."""
     w = _weight(t, c, name, shape.weight)
     x32 = op.cast(t, x, FP32)
-    y = op.cast(t, op.mul(t, x32, inverse_deviation(t, x32, shape.rows), "normalised", x.dims), x.width)
+    y = op.cast(t, op.mul(t, x32, rms.inverse_deviation(t, x32, shape.rows), "normalised", x.dims), x.width)
     out = op.mul(t, y, w, "norm output", x.dims)
     t.use(x32, y)
     return out
@@ -180,44 +112,22 @@ def torchtune_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, 
 
 def gemma_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """Gemma's RMSNorm: ``(x32 * rsqrt(mean(x32²) + eps) * (1 + weight32)).to(dtype)``."""
-    w = _weight(t, c, name, shape.weight)
-    x32 = op.cast(t, x, FP32)
-    y32 = op.mul(t, x32, inverse_deviation(t, x32, shape.rows), "normalised", x.dims)
-    factor = op.shift(t, op.cast(t, w, FP32))
-    factor.name = "1 + weight"
-    out32 = op.mul(t, y32, factor, "norm output", x.dims)
-    t.use(y32)
-    out = op.cast(t, out32, x.width)
-    t.use(out32)
-    return out
+    return rms.normalised(t, x, _weight(t, c, name, shape.weight), shape.rows, rms.GEMMA)
 
 
 def gemma4_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """Gemma 4's RMSNorm: ``(x32 * (mean(x32²) + eps) ** -0.5 * weight32).to(dtype)``."""
-    y32 = _by_power(t, x, shape)
-    w = op.copy_of_weight(t, _weight(t, c, name, shape.weight), FP32)
-    out = op.cast(t, op.mul(t, y32, w, "norm output", x.dims), x.width)
-    t.use(y32)
-    return out
+    return rms.normalised(t, x, _weight(t, c, name, shape.weight), shape.rows, rms.GEMMA4)
 
 
 def plain_gemma4_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """The same without a weight."""
-    return op.cast(t, _by_power(t, x, shape), x.width)
-
-
-def _by_power(t: Tape, x: Tensor, shape: Shape) -> Tensor:
-    x32 = op.cast(t, x, FP32)
-    squares = op.shift(t, op.mean(t, op.power(t, x32), shape.rows))
-    y32 = op.mul(t, x32, op.power(t, squares), "normalised", x.dims)
-    t.use(squares)
-    return y32
+    return rms.normalised(t, x, None, shape.rows, rms.PLAIN_GEMMA4)
 
 
 def plain_rms_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
     """RMSNorm without a weight: ``(x32 * rsqrt(mean(x32²) + eps)).to(dtype)``."""
-    x32 = op.cast(t, x, FP32)
-    return op.cast(t, op.mul(t, x32, inverse_deviation(t, x32, shape.rows), "normalised", x.dims), x.width)
+    return rms.normalised(t, x, None, shape.rows, rms.PLAIN)
 
 
 def plain_l2_norm(t: Tape, c: Context, x: Tensor, name: str, shape: Shape, bias: bool) -> Tensor:
