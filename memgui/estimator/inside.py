@@ -145,7 +145,7 @@ class Inside(Between):
         self, before: Stock, block: Block, role: Role, sort: Sorter, kind: Kind | None = None
     ) -> Spot:
         """A block run back, with ``before`` there: its work, and gradients that begin to wait for others'."""
-        place = partial(_place_back, *self._way(block, role, kind))
+        place = partial(_place_back, self._way(block, role, kind))
         return Spot(before, sort, place, self._most_back(block, role), place)
 
     def _most_back(self, block: Block, role: Role) -> tuple[Pairs, ...]:
@@ -227,15 +227,13 @@ class Inside(Between):
 
     def back(self, block: Block, role: Role, kind: Kind | None = None) -> Back:
         """The backward of a block, which may be one of a layer of some ``kind``."""
-        return _back(*self._way(block, role, kind))
+        return self._way(block, role, kind)()
 
-    def _way(
-        self, block: Block, role: Role, kind: Kind | None
-    ) -> tuple[Block, Role, bool, bool, bool, Consumer | None]:
+    def _way(self, block: Block, role: Role, kind: Kind | None) -> partial[Back]:
+        way = partial(block.back, role, accumulate=self.adds, consumer=self.consumer)
         if kind is None or not kind.recomputed:
-            return block, role, self.adds, False, False, self.consumer
-        kept = block is kind.blocks[0] and not self.lets_go
-        return block, role, self.adds, kept, True, self.consumer
+            return way
+        return partial(way, keep_input=block is kind.blocks[0] and not self.lets_go, repeated=True)
 
     def made(self, block: Block, role: Role) -> Group:
         """The states that an optimizer which steps in the backward pass makes while a block runs back."""
@@ -256,20 +254,6 @@ def role_of(kind: Kind, roles: Roles, block: Block) -> Role:
     return roles[kind.blocks.index(block)] if roles else ALONE
 
 
-def _back(
-    block: Block,
-    role: Role,
-    accumulate: bool,
-    keep_input: bool,
-    repeated: bool,
-    consumer: Consumer | None,
-    until: Until | None = None,
-) -> Back:
-    return block.back(
-        role, accumulate=accumulate, keep_input=keep_input, repeated=repeated, consumer=consumer, until=until
-    )
-
-
 def _place_forward(kind: Kind, index: int) -> Place:
     block = kind.blocks[index]
     if kind.sparing:
@@ -277,13 +261,5 @@ def _place_forward(kind: Kind, index: int) -> Place:
     return Place(block.passing if kind.recomputed else block.running)
 
 
-def _place_back(
-    block: Block,
-    role: Role,
-    accumulate: bool,
-    keep_input: bool,
-    repeated: bool,
-    consumer: Consumer | None,
-    until: Until | None = None,
-) -> Place:
-    return Place(_back(block, role, accumulate, keep_input, repeated, consumer, until).events, None, True)
+def _place_back(way: partial[Back], until: Until | None = None) -> Place:
+    return Place(way(until=until).events, None, True)

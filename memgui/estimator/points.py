@@ -41,6 +41,10 @@ class Spot(msgspec.Struct, frozen=True, eq=False, gc=False):
         """The first of the events, with more of them than are wanted where they are made together."""
         return self.place() if self.first is None else self.first(until)
 
+    def after(self, stop: int) -> Place:
+        """At least the first ``stop`` of the events."""
+        return self.up_to(lambda events: len(events.things) >= stop)
+
     def beside(self, there: Stock) -> Spot:
         """The same with more there before."""
         before = Stock(self.before)
@@ -126,9 +130,7 @@ class Point(msgspec.Struct, frozen=True, eq=False, gc=False):
         if found is None:
             found = Stock(self.live)
             found.include(spot.before)
-            found.happen(
-                spot.up_to(lambda events: len(events.things) >= stop).events, spot.sort, stop, whole=whole
-            )
+            found.happen(spot.after(stop).events, spot.sort, stop, whole=whole)
             found.include(self.inside.slope, offset)
             self.wholes[spot, stop, offset, whole] = found
         return found

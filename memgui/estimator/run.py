@@ -140,7 +140,7 @@ def operator_at(spot: Spot, stop: int) -> str:
     """The operator that runs at the last of the first ``stop`` events of a spot."""
     if not stop:
         return ""
-    place = spot.up_to(lambda events: len(events.things) >= stop)
+    place = spot.after(stop)
     name = place.events.operator(stop - 1).name
     return f"aten.{BACKWARD.get(name, name)}" if place.back else f"aten.{name}"
 
