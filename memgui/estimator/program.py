@@ -35,7 +35,7 @@ from memgui.estimator.stacks import Kind, Stack, Stretch, Variant
 from memgui.estimator.tape import AMBIENT, LINEAR, PARAMETER, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
 from memgui.spec.variants import changes
-from memgui.spec.weights import TOWERS, weights
+from memgui.spec.weights import TOWERS, said
 
 
 class Program:
@@ -150,8 +150,7 @@ class Program:
         """
         o, sizes = self.options, self.sizes
         width, trained = o.width, o.base_trained and not o.by_layer
-        known = [one for one in map(weights, self.model.other_weights) if one is not None]
-        known = known if o.stage.first else []
+        known = map(said, self.model.other_weights if o.stage.first else ())
         for number, layer in groupby(known, key=attrgetter("number")):
             found: list[Parameter] = []
             for one in layer:

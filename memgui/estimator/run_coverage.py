@@ -16,7 +16,7 @@ from memgui.spec.fields import BY_PATH
 from memgui.spec.formats import SCHEMES
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message, Named
 from memgui.spec.scenario import Parallelism, Scenario, get
-from memgui.spec.weights import TOWERS, weights
+from memgui.spec.weights import TOWERS, said
 
 
 def require_covered_run(scenario: Scenario) -> None:
@@ -94,7 +94,7 @@ def _require_split(scenario: Scenario) -> None:
         if not all(layers for _, layers in stages):
             idle = Named("model.layer_types", ("none",))
             raise NotCovered(not_with("parallelism.pipeline", split.pipeline, idle))
-        for one in filter(None, map(weights, model.other_weights)):
+        for one in map(said, model.other_weights):
             if one.part not in TOWERS and one.part != "embedding":  # of layers, nobody says of which
                 own = Named("model.other_weights", (str(one),))
                 raise NotCovered(not_with("parallelism.pipeline", split.pipeline, own))

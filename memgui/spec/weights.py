@@ -30,7 +30,7 @@ _OF_THEIR_OWN: Final = ".resampler."
 
 @cache
 def _form() -> re.Pattern[str]:  # a start reads no weights
-    return re.compile(r"([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):([1-9]\d{0,9}(?:x[1-9]\d{0,9}){1,5})")
+    return re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*:[1-9]\d{0,9}(?:x[1-9]\d{0,9}){1,5}")
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -61,11 +61,14 @@ class Weights(msgspec.Struct, frozen=True):
 
 def weights(text: str) -> Weights | None:
     """What ``text`` says, or ``None`` where it is not written as above or says more than there can be."""
-    found = _form().fullmatch(text)
-    if found is None:
+    if _form().fullmatch(text) is None:
         return None
-    name, sizes = found.groups()
-    count, *shape = map(int, sizes.split("x"))
-    if count > MOST_EACH or count * prod(shape) > 10**15:
-        return None
-    return Weights(name, count, tuple(shape))
+    found = said(text)
+    return None if found.number > MOST_EACH or found.elements > 10**15 else found
+
+
+def said(text: str) -> Weights:
+    """The same of a text that is known to be written so, as those of a model without fault are."""
+    name, _, sizes = text.partition(":")
+    number, *shape = map(int, sizes.split("x"))
+    return Weights(name, number, tuple(shape))
