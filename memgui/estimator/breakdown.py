@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from memgui.estimator.events import Gradient, Scratch, Thing
@@ -12,6 +12,7 @@ from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.program import Program
 from memgui.estimator.result import COMPONENTS, Derivation, Node
 from memgui.estimator.state import State
+from memgui.estimator.tape import Op, Tensor
 from memgui.spec.formats.schemes import AS_IN_FILE
 from memgui.spec.messages import QT_TRANSLATE_NOOP
 from memgui.spec.scenario import Scenario
@@ -82,11 +83,13 @@ TEXTS: dict[str, str] = {
 Listed = tuple[Thing | State, int]
 
 
-def part_of(thing: Thing | State) -> str:
-    """The part of the model that a thing is shown under."""
-    if isinstance(thing, Gradient | Scratch | State):
-        return thing.of.part or _BETWEEN
-    return "weight_copies" if thing.weight_copy else thing.part or _BETWEEN
+def part_of(thing: Thing | State, booked: Mapping[Tensor, Op]) -> str:
+    """The part of the model that a thing is shown under; ``booked``: see :attr:`Program.booked`."""
+    if isinstance(thing, Tensor):
+        if thing.weight_copy:
+            return "weight_copies"
+        return booked.get(thing, thing).part or _BETWEEN
+    return booked.get(thing.of, thing.of).part or _BETWEEN
 
 
 def block_of(thing: Thing | State) -> str:
@@ -113,13 +116,15 @@ class Breakdown:
         return Node(key, COMPONENTS[key], total, partial(self._parts, listed, source, key))
 
     def _parts(self, listed: Callable[[], Iterable[Listed]], source: str, component: str) -> tuple[Node, ...]:
+        booked = self.program.booked
         parts: dict[str, dict[str, list[Listed]]] = {}
         counts: dict[Thing | State, int] = {}
         for thing, count in listed():
             counts[thing] = counts.get(thing, 0) + count
         for thing, count in counts.items():
             if count:
-                parts.setdefault(part_of(thing), {}).setdefault(block_of(thing), []).append((thing, count))
+                blocks = parts.setdefault(part_of(thing, booked), {})
+                blocks.setdefault(block_of(thing), []).append((thing, count))
         nodes: list[Node] = []
         for part in sorted(parts, key=lambda name: _ORDER.get(name, 99)):
             blocks = parts[part]

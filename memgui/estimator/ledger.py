@@ -103,9 +103,11 @@ class Ledger:
     def saved_by_part(self) -> dict[str, int]:
         """Bytes saved outside the layers: ``embedding``, ``final_norm``, ``lm_head``, ``loss``."""
         parts: dict[str, int] = {}
+        booked = self._program.booked
         for block in self._program.frames:
             for tensor in (*_saved(block.kept.tensors), *block.ambient):
-                parts[tensor.module] = parts.get(tensor.module, 0) + self._bytes((tensor,))
+                module = booked.get(tensor, tensor).module
+                parts[module] = parts.get(module, 0) + self._bytes((tensor,))
         return {part: size for part, size in parts.items() if size}
 
     @property
@@ -166,7 +168,8 @@ class Ledger:
 
     def _entry(self, kind: str, tensor: Tensor, block: str, count: int) -> Entry:
         size = self._bytes((tensor,))
-        return Entry(kind, tensor.name, tensor.part, block, count, tensor.dims, tensor.width, size)
+        part = self._program.booked.get(tensor, tensor).part
+        return Entry(kind, tensor.name, part, block, count, tensor.dims, tensor.width, size)
 
 
 def ledger(scenario: Scenario) -> Ledger:

@@ -126,8 +126,7 @@ class Pattern:
     It is looked at only when it is met a second time.  ``born`` (beside its differentiable results) and
     ``born_back`` are what it allocates forward and backward, as if none of it were freed: (coefficient,
     monomial) pairs; ``inward`` are the places among its tensors of those it makes gradients for that are no
-    weights, ``places`` are, of what it saves of others, the part and the module of
-    the operator that does.
+    weights.
     """
 
     def __init__(
@@ -170,7 +169,7 @@ class Pattern:
         made: dict[Tensor, None] = {}
         whole: dict[Tensor, None] = {}
         kept: dict[Tensor, None] = {}
-        saves: list[tuple[Tensor, Op]] = []
+        saves: list[Tensor] = []
         total: defaultdict[int, int] = defaultdict(int)
         passed = {out for out in self.outs[self.named :] if out.grad}
         for op in ops:
@@ -189,10 +188,9 @@ class Pattern:
             for tensor in op.saves:
                 root = tensor.base or tensor
                 if root.origin != PARAMETER:
-                    saves.append((root, op))
-                    if root in made and root not in kept:
+                    saves.append(root)
+                    if root in made:
                         kept[root] = None
-                        root.part, root.module = op.part, op.module
             if op.extra is not None:
                 total[op.extra[1]] += op.extra[0]
             if op.inner is not None:
@@ -213,21 +211,16 @@ class Pattern:
         self._open = len(fixed)
         self.tensors = (*fixed, *self._lent, *self._own)
         self.where = where = {tensor: index for index, tensor in enumerate(self.tensors)}
-        if not where.keys() >= {root for root, _ in saves}:
+        if not where.keys() >= {*saves}:
             return False
         self._saves: list[int] = []
         self.saved: dict[Tensor, int] = {}
-        self.places: list[tuple[int, tuple[str, str]]] = []
         lent = {*self._lent}
-        others: set[Tensor] = set()
-        for root, op in saves:
+        for root in saves:
             if root in lent:
                 self.saved[root] = self.saved.get(root, 0) + 1
-                continue
-            if root not in made and root not in others:  # the first to save it
-                others.add(root)
-                self.places.append((len(self._saves), (op.part, op.module)))
-            self._saves.append(where[root])
+            else:
+                self._saves.append(where[root])
         self._outs = [where[out] for out in self.outs]
         self._passed = [where[out] for out in self.outs[self.named :] if out.grad]
         self._views = [(where[view], where[view.base]) for view in own if view.base is not None]

@@ -30,9 +30,10 @@ from memgui.estimator.modules.taken_over import taken_over
 from memgui.estimator.once import by_one, once
 from memgui.estimator.options import OLD, Options
 from memgui.estimator.roles import Cast, Place, Roles
+from memgui.estimator.saved import first_to_save
 from memgui.estimator.split import on_rank, within
 from memgui.estimator.stacks import Kind, Stack, Stretch, Variant
-from memgui.estimator.tape import AMBIENT, LINEAR, PARAMETER, Parameter, Sizes, Tape, Tensor
+from memgui.estimator.tape import AMBIENT, LINEAR, PARAMETER, Op, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
 from memgui.spec.variants import changes
 from memgui.spec.weights import TOWERS, said
@@ -269,6 +270,15 @@ class Program:
             index += 1
             found[stack] = back, _only(cast.roles(index))
         return found
+
+    @once
+    def booked(self) -> dict[Tensor, Op]:
+        """Of all that autograd keeps the first operator that does, in the last of the blocks that keep it."""
+        found: dict[Tensor, Op] = {}
+        for stack in self.stacks:
+            for block in (stack.frame, *stack.blocks.values()):
+                found |= first_to_save(block.apart())
+        return found | first_to_save(self.tail.apart())
 
     def block_label(self, key: str) -> str:
         """What the block called ``key`` is called in the breakdown (an English msgid)."""

@@ -10,7 +10,7 @@ from collections.abc import Container
 from typing import Final
 
 from memgui.estimator.events import Events, Inner, Scratch
-from memgui.estimator.op import Stretch
+from memgui.estimator.op import Stretch, copy
 from memgui.estimator.tape import CARRIED, MADE, PARAMETER, Op, Tape, Tensor
 
 DISCARDED: Final = frozenset(("layernorm",))
@@ -63,57 +63,50 @@ def regions(tape: Tape) -> tuple[dict[int, Region], dict[Tensor, int]]:
     return known, inside
 
 
-def saved_roots(tape: Tape) -> dict[Tensor, int]:
-    """Every storage that autograd keeps, in order, with how many operators keep it; no parameters.
+def saving(tape: Tape) -> list[Op]:
+    """The operators of a tape, each with what it keeps until it has run back.
 
-    A tensor is booked to the part and module that saves it first.  Of a stretch that is computed
-    again its inputs are kept, and what was made in it is not.
+    Of a stretch that is computed again its inputs are kept, by its last operator, and what was made in it is
+    not.
     """
-    saved: dict[Tensor, int] = {}
     if not tape.regions:
-        folded = tape.folded
-        for op in tape.written:
-            if folded and isinstance(op, Stretch):
-                _save_stretch(op, saved)
-                continue
-            for tensor in op.saves:
-                root = tensor.base or tensor
-                if root in saved:
-                    saved[root] += 1
-                elif root.origin != PARAMETER:
-                    saved[root] = 1
-                    root.part, root.module = op.part, op.module
-        return saved
+        return tape.written
     known, inside = regions(tape)
+    made_again = {tensor for tensor, number in inside.items() if known[number].result_needed}
+    found: list[Op] = []
     for op in tape.ops:
+        keeping = copy(op)
+        if not op.region:
+            keeping.saves = tuple([tensor for tensor in op.saves if tensor.root not in made_again])
+        else:
+            keeping.saves = tuple(known[op.region].inputs) if op is known[op.region].last else ()
+        found.append(keeping)
+    return found
+
+
+def saved_roots(tape: Tape) -> dict[Tensor, int]:
+    """Every storage that autograd keeps, in order, with how many operators keep it; no parameters."""
+    saved: dict[Tensor, int] = {}
+    folded = tape.folded
+    for op in saving(tape):
         for tensor in op.saves:
             root = tensor.base or tensor
-            made = inside.get(root, 0)
-            if op.region or (made and known[made].result_needed):
-                continue
             if root in saved:
                 saved[root] += 1
             elif root.origin != PARAMETER:
                 saved[root] = 1
-                root.part, root.module = op.part, op.module
-        if op.region and op is known[op.region].last:
-            for root in known[op.region].inputs:
-                if root in saved:
-                    saved[root] += 1
-                else:
-                    saved[root] = 1
-                    root.part, root.module = op.part, op.module
+        if folded and isinstance(op, Stretch):
+            saved |= op.pattern.saved
     return saved
 
 
-def _save_stretch(op: Stretch, saved: dict[Tensor, int]) -> None:
-    """Add what is saved by an operator that stands for several."""
-    for index, place in op.pattern.places:
-        if op.saves[index] not in saved:
-            op.saves[index].part, op.saves[index].module = place
-    for root in op.saves:
-        saved[root] = saved.get(root, 0) + 1
-    saved |= op.pattern.saved
+def first_to_save(tape: Tape) -> dict[Tensor, Op]:
+    """The same with the first operator that keeps it: what is kept is shown under its part and module."""
+    first: dict[Tensor, Op] = {}
+    for op in saving(tape.apart()):
+        for root in [tensor.root for tensor in op.saves if tensor.root.origin != PARAMETER]:
+            first.setdefault(root, op)
+    return first
 
 
 def behind(tape: Tape) -> dict[Tensor, None]:

@@ -7,6 +7,7 @@ from memgui.estimator.block import Block
 from memgui.estimator.events import Events, Gradient, Group
 from memgui.estimator.outcome import Outcome
 from memgui.estimator.roles import Cast
+from memgui.estimator.saved import first_to_save
 from memgui.estimator.tape import AMBIENT, Sizes, Tape, Tensor
 
 SIZES = {"h": 4, "f": 16}
@@ -45,6 +46,22 @@ def test_a_linear_layer_saves_its_input_only_where_its_weight_is_trained() -> No
     assert names(Block(network()).saved) == ["input", "inner", "active"]
     assert names(Block(network(trained=False)).saved) == ["inner"]
     assert names(Block(network(trained=False, grad=False)).saved) == []
+
+
+def test_what_is_kept_belongs_to_the_first_that_keeps_it() -> None:
+    """Of a stretch that is computed again that is the last operator; nothing made in it is kept."""
+    tape = Tape("block", Sizes(SIZES), recomputed=("layernorm",))
+    x = tape.input(("b", "h"), 4, True)
+    with tape.within("layernorm"):
+        squares = op.power(tape, x)
+        normed = op.scale(tape, squares, operator="last")
+    one, other = (tape.parameter(name, ("f", "h"), 4) for name in ("one", "other"))
+    tape.out = op.linear(tape, normed, one, None, "y", ("b", "f"))
+    op.linear(tape, x, other, None, "z", ("b", "f"))
+    assert {root.name: saver.name for root, saver in first_to_save(tape).items()} == {"input": "last"}
+    plain = network()
+    assert [saver.name for saver in first_to_save(plain).values()] == ["mm", "silu", "mm"]
+    assert first_to_save(plain).keys() == Block(plain).saved.keys()
 
 
 def test_autocast_saves_its_copies() -> None:
