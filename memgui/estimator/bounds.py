@@ -5,7 +5,6 @@ Where a bound says that the peak cannot lie, the order of events is not looked a
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 
 from memgui.estimator.events import Pairs
@@ -22,16 +21,22 @@ def summed(*parts: Iterable[tuple[int, int]]) -> Pairs:
     return tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
 
 
+def pairs(total: list[int]) -> Pairs:
+    """The bytes of each monomial, those that there are."""
+    return tuple([(coefficient, monomial) for monomial, coefficient in enumerate(total) if coefficient])
+
+
 def born_back(tape: Tape, waiting: Iterable[Tensor]) -> Pairs:
     """No less than all that is allocated while the block runs back, whatever of it is reached.
 
     Gradients of ``waiting`` tensors may be there before; see :func:`memgui.estimator.outcome.read_back`.
     """
-    total: defaultdict[int, int] = defaultdict(int)
+    total = [0] * len(tape.sizes.monomials)
     met: set[Tensor | None] = {tape.out, *waiting}
     for op in tape.written:
         if op.back_extra is not None:
-            total[op.back_extra[1]] += op.back_extra[0]
+            coefficient, monomial = op.back_extra
+            total[monomial] += coefficient
             if isinstance(op, Stretch):
                 _born_back(op, total, met)
                 continue
@@ -48,11 +53,12 @@ def born_back(tape: Tape, waiting: Iterable[Tensor]) -> Pairs:
                 else:
                     met.add(tensor)
         if op.back_inner is not None:
-            total[op.back_inner[1]] += op.back_inner[0]
-    return tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+            coefficient, monomial = op.back_inner
+            total[monomial] += coefficient
+    return pairs(total)
 
 
-def _born_back(op: Stretch, total: defaultdict[int, int], met: set[Tensor | None]) -> None:
+def _born_back(op: Stretch, total: list[int], met: set[Tensor | None]) -> None:
     """Add what an operator that stands for several allocates."""
     pattern, tensors = op.pattern, op.tensors
     for coefficient, monomial in pattern.born_back:
@@ -67,16 +73,18 @@ def _born_back(op: Stretch, total: defaultdict[int, int], met: set[Tensor | None
 
 def born_forward(tape: Tape) -> Pairs:
     """All that is allocated while the block runs, as if none of it were freed."""
-    total: defaultdict[int, int] = defaultdict(int)
+    total = [0] * len(tape.sizes.monomials)
     for op in tape.written:
         for tensor in op.outs:
             if tensor.base is None:
                 total[tensor.monomial] += tensor.coefficient
         if op.extra is not None:
-            total[op.extra[1]] += op.extra[0]
+            coefficient, monomial = op.extra
+            total[monomial] += coefficient
             if isinstance(op, Stretch):
                 for coefficient, monomial in op.pattern.born:
                     total[monomial] += coefficient
         if op.inner is not None:
-            total[op.inner[1]] += op.inner[0]
-    return tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+            coefficient, monomial = op.inner
+            total[monomial] += coefficient
+    return pairs(total)

@@ -5,12 +5,12 @@ What each layer leaves is wanted of every layer, the order of events only where 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Set
 
 import msgspec
 
-from memgui.estimator.bounds import born_forward, summed
+from memgui.estimator.bounds import born_forward, pairs, summed
 from memgui.estimator.events import Gradient, Group, Pairs, gradient_of, group
 from memgui.estimator.lifetimes import Role
 from memgui.estimator.op import Stretch
@@ -65,7 +65,7 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
     reached: set[Tensor] = {tape.out, *waiting}
     awaited = frozenset(waiting)
     coming = coming_to(tape)
-    total: defaultdict[int, int] = defaultdict(int)
+    total = [0] * len(tape.sizes.monomials)
     whole = tape.leaf is None  # whose gradient stays
     for op in reversed(tape.written):
         edges = op.back
@@ -94,19 +94,21 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
             else:
                 found.append(tensor)
         if op.back_extra is not None:
-            total[op.back_extra[1]] += op.back_extra[0]
+            coefficient, monomial = op.back_extra
+            total[monomial] += coefficient
             if isinstance(op, Stretch):
                 if not reached.issuperset(op.outs):  # not all of it is reached
                     return read_back(tape.apart(), waiting)
                 for coefficient, monomial in op.pattern.born_back:
                     total[monomial] += coefficient
         if op.back_inner is not None:
-            total[op.back_inner[1]] += op.back_inner[0]
+            coefficient, monomial = op.back_inner
+            total[monomial] += coefficient
     carried = tape.carried
     if carried is not None and carried in awaited:  # handed out as it came: its gradient is the input's
         found.append(carried)
-    born = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
-    return Reading(tuple(found), summed(born, born_forward(tape)) if tape.regions else born, whole, reached)
+    born = summed(pairs(total), born_forward(tape)) if tape.regions else pairs(total)
+    return Reading(tuple(found), born, whole, reached)
 
 
 def outcome(reading: Reading, role: Role, *, accumulate: bool) -> Outcome:
