@@ -30,7 +30,7 @@ from memgui.estimator.shards import (
 )
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Tensor
-from memgui.estimator.weights import counted
+from memgui.estimator.weights import Sizes, counted
 from memgui.spec.formats import WeightScheme
 
 Weights = Sequence[tuple[Parameter, int]]
@@ -106,8 +106,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     ``scheme``: how weights that are not trained are stored, where that is not the format they compute in.
     """
     weights, buffers, trained = _held(program)
-    kinds, parameters = counted(program)
-    grown = [one for one in kinds if one[0].grad]
+    grown, resting, parameters = counted(program)
     kept: Sequence[tuple[Parameter | State, int]] = stored(program, scheme) if scheme is not None else weights
     layout = keeping.layout if keeping is not None else ALONE
     host = 0
@@ -119,18 +118,23 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
             host = _bytes(shards) - _bytes(kept)
     lengthy = tuple([one for one, _ in buffers if one.monomial])
     fixed = [pair for pair in buffers if not pair[0].monomial]
-    tensors = sum([count for _, count in grown])
+    tensors = sum(grown.values())
     states = States(program, keeping) if keeping is not None else NO_STATES
     gradients = Listed(partial(_gradients, program, trained, keeping))
     alike = _like_weights(program, keeping)
     if layout.weights_on_host or (keeping is not None and keeping.gradients_on_host):
         host, gradients, alike = host + _bytes(gradients), Listed(tuple), False
     rests: dict[int, int] = {}
-    weight_bytes, weight_excess = all_weights = _sizes(kinds if kept is weights else kept, rests)
-    if alike and kept is weights and len(grown) == len(kinds):
-        gradient_bytes, gradient_excess = all_weights
+    trained_bytes, trained_excess = _blocks(_in_bytes(grown), rests)
+    if kept is weights:
+        weight_bytes, weight_excess = _blocks(_in_bytes(resting), rests)
+        weight_bytes, weight_excess = weight_bytes + trained_bytes, weight_excess + trained_excess
     else:
-        gradient_bytes, gradient_excess = _sizes(grown if alike else gradients, rests)
+        weight_bytes, weight_excess = _sizes(kept, rests)
+    if alike:
+        gradient_bytes, gradient_excess = trained_bytes, trained_excess
+    else:
+        gradient_bytes, gradient_excess = _sizes(gradients, rests)
     if fixed:
         beside, over = _sizes(fixed, rests)
         weight_bytes, weight_excess = weight_bytes + beside, weight_excess + over
@@ -150,7 +154,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         paged_bytes=states.paged,
         host_bytes=states.host + host,
         doubt_bytes=states.doubt,
-        clip_bytes=(2 * tensors + 1) * max([parameter.width for parameter, _ in grown], default=0),
+        clip_bytes=(2 * tensors + 1) * max([width for _, width in grown], default=0),
         step_bytes=_bytes(states.step),
         step_things=tuple(states.step),
         stepper=states.stepper,
@@ -238,6 +242,15 @@ def _sizes(things: Iterable[tuple[Tensor | Gradient | State, int]], rests: dict[
         size = thing.coefficient
         counts[size] = counts.get(size, 0) + count
     return _blocks(counts, rests)
+
+
+def _in_bytes(sizes: Sizes) -> dict[int, int]:
+    """How many there are of so many bytes."""
+    counts: dict[int, int] = {}
+    for (elements, width), count in sizes.items():
+        size = elements * width
+        counts[size] = counts.get(size, 0) + count
+    return counts
 
 
 def _blocks(counts: Mapping[int, int], rests: dict[int, int]) -> tuple[int, int]:

@@ -75,8 +75,7 @@ class States:
         if rule.uniform and not apart:
             kept_of = self._uniform(program, keeping)
         else:
-            alike = _alike(here) if apart else _of_kinds(program, keeping.master)
-            kept = {_kind(weight): self._keep(weight, count, keeping) for weight, count in alike}
+            kept = {_kind(weight): self._keep(weight, count, keeping) for weight, count in _alike(here)}
             kept_of = lambda weight: kept[_kind(weight)]  # noqa: E731
         self.listed = partial(_listed, here, kept_of)
         tables = rule.tables
@@ -128,17 +127,17 @@ class States:
         copied = _copied(keeping)
         known: dict[int, tuple[Kept, ...]] = {}
         sizes = self.sizes
-        for parameter, count in counted(program).alike:
-            if parameter.grad:
-                width = keeping.master or parameter.width
-                kept = known.get(width)
-                if kept is None:
-                    weight = Weight(parameter, shape_of(parameter), width, width)
-                    kept = known[width] = (*copied, *rule.states(weight, settings))
-                elements = parameter.elements
-                for one in kept:
-                    size = one.width * (elements if one.shape is None else prod(one.shape))
-                    sizes[size] = sizes.get(size, 0) + count
+        for (elements, own), count in counted(program).trained.items():
+            width = keeping.master or own
+            kept = known.get(width)
+            if kept is None:
+                every = (one for weights, _ in program.weights() for one in weights)
+                first = next(one for one in every if one.grad and one.width == own)
+                weight = Weight(first, shape_of(first), width, width)
+                kept = known[width] = (*copied, *rule.states(weight, settings))
+            for one in kept:
+                size = one.width * (elements if one.shape is None else prod(one.shape))
+                sizes[size] = sizes.get(size, 0) + count
         return lambda weight: known[weight.width]
 
     def _offload(self, trained: Trained, keeping: Keeping) -> Trained:
@@ -172,14 +171,6 @@ def _copied(keeping: Keeping) -> tuple[Kept, ...]:
 def _kind(weight: Weight) -> tuple[object, ...]:
     """Weights of one kind have the same states."""
     return weight.shape, weight.width, weight.whole, weight.of.part
-
-
-def _of_kinds(program: Program, master: int) -> Iterator[tuple[Weight, int]]:
-    """Trained weights that are whole, one of each kind with how many there are."""
-    for parameter, count in counted(program).alike:
-        if parameter.grad:
-            width = master or parameter.width
-            yield Weight(parameter, shape_of(parameter), width, width), count
 
 
 def _alike(trained: Iterable[tuple[Weight, int]]) -> Iterable[tuple[Weight, int]]:

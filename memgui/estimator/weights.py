@@ -1,4 +1,4 @@
-"""A program's weights by kind: one that stands for all that are like it, and how many there are."""
+"""A program's weights counted: how many there are of each size, and the parameters in them."""
 
 from __future__ import annotations
 
@@ -9,66 +9,58 @@ from typing import NamedTuple
 
 from memgui.estimator.program import Program
 from memgui.estimator.result import Parameters
-from memgui.estimator.tape import Parameter
-from memgui.estimator.tensor import APART
+
+Sizes = Mapping[tuple[int, int], int]
+"""How many there are of so many elements with so many bytes each."""
 
 
 class Counted(NamedTuple):
-    """One weight of each kind, with how many there are, in the order in which a program meets the first.
+    """The sizes of weights that are trained, and of those that rest; what all of them hold."""
 
-    Those of a kind have one shape, format and part, and all are trained or none is.
-    """
-
-    alike: tuple[tuple[Parameter, int], ...]
+    trained: Sizes
+    resting: Sizes
     parameters: Parameters
 
 
 @lru_cache(maxsize=64)
 def counted(program: Program) -> Counted:
     """The weights of a program; a layer's count once for each layer that is like it."""
-    found: dict[tuple[object, ...], Parameter] = {}
-    counts: dict[Parameter, int] = {}
-    of: dict[Parameter, Parameter] = {}
-    resting = added = added_resting = 0
-    model = program.model
-    adapted = program.options.trained != "full"
-    experts = model.num_experts
+    found: dict[tuple[str, int, int, bool], int] = {}
     for weights, count in program.weights():
         for one in weights:
-            first = one.first
-            known = None if first is None else of.get(first)
-            if known is None:
-                kind = (
-                    one.dims,
-                    one.sizes,
-                    one.width,
-                    one.grad,
-                    one.part,
-                    one.cut,
-                    one.role in APART,
-                    one.name[-4:] == "bias",
-                    one.inputs,
-                )
-                known = found.setdefault(kind, one)
-                if first is not None:
-                    of[first] = known
-            counts[known] = counts.get(known, 0) + count
+            kind = one.part, one.elements, one.width, one.grad
+            found[kind] = found.get(kind, 0) + count
+    by_part: dict[str, int] = {}
+    trained: dict[tuple[int, int], int] = {}
+    resting: dict[tuple[int, int], int] = {}
+    trainable = 0
+    for (part, elements, width, grad), count in found.items():
+        size = elements, width
+        by_part[part] = by_part.get(part, 0) + elements * count
+        if grad:
+            trained[size] = trained.get(size, 0) + count
+            trainable += elements * count
+        else:
+            resting[size] = resting.get(size, 0) + count
+    total = sum(by_part.values())
+    added, idle, added_idle = _beside(program)
+    parts: Mapping[str, int] = MappingProxyType(by_part)
+    parameters = Parameters(total, trainable, total - idle, parts, added, added - added_idle)
+    return Counted(trained, resting, parameters)
+
+
+def _beside(program: Program) -> tuple[int, int, int]:
+    """Elements that methods add, those of experts that a token does not come to, and what is both."""
+    experts = program.model.num_experts
+    adapted = program.options.trained != "full"
+    added = idle = both = 0
+    for weights, count in program.weights() if experts or adapted else ():
+        for one in weights:
             beside = adapted and (one.part == "adapter" or "modules_to_save" in one.name)
             if beside:
                 added += one.elements * count
             if experts and one.cut == "expert":
-                elements = one.elements * count
-                rest = elements - elements // experts * model.num_experts_per_tok
-                resting += rest
-                added_resting += rest if beside else 0
-    alike = tuple(counts.items())
-    by_part: dict[str, int] = {}
-    trainable = 0
-    for one, count in alike:
-        elements = one.elements * count
-        by_part[one.part] = by_part.get(one.part, 0) + elements
-        if one.grad:
-            trainable += elements
-    total = sum(by_part.values())
-    parts: Mapping[str, int] = MappingProxyType(by_part)
-    return Counted(alike, Parameters(total, trainable, total - resting, parts, added, added - added_resting))
+                rest = (one.elements - one.elements // experts * program.model.num_experts_per_tok) * count
+                idle += rest
+                both += rest if beside else 0
+    return added, idle, both
