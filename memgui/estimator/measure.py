@@ -8,8 +8,7 @@ component it belongs.  So every part that is shown comes from the walk that made
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import accumulate, count
-from operator import mul
+from itertools import count
 
 from memgui.estimator.events import Events, Group, Inner, Pairs, Table, Thing
 from memgui.estimator.overhead import block_bytes
@@ -28,7 +27,7 @@ class Bytes:
     ``whole``: what kernels allocate themselves counts too, as the allocator's counter has it.
     """
 
-    __slots__ = ("_groups", "_known", "_tops", "number", "positive", "values", "whole")
+    __slots__ = ("_groups", "_known", "number", "positive", "values", "whole")
 
     def __init__(self, values: list[int], *, whole: bool = False) -> None:
         self.values = values
@@ -37,7 +36,6 @@ class Bytes:
         """tells one workload from another"""
         self.positive = 0 not in values
         """whether no monomial stands for 0"""
-        self._tops: dict[tuple[Events, int | None], tuple[int, int]] = {}
         self._known: dict[Stock, int] = {}
         self._groups: dict[Group, int] = {}
 
@@ -71,24 +69,6 @@ class Bytes:
             known[stock] = found
         return found
 
-    def top(self, events: Events, stop: int | None = None) -> tuple[int, int]:
-        """What is alive at the event with the most bytes (of the first ``stop``), beyond the start.
-
-        With it how many events have happened then: none where no more is ever alive.
-        """
-        found = self._tops.get((events, stop))
-        if found is None:
-            sizes = events.sizes if self.whole else events.coefficients
-            factors = map(self.values.__getitem__, events.monomials)
-            running = list(accumulate(map(mul, sizes if stop is None else sizes[:stop], factors)))
-            most = max(running, default=0)
-            found = self._tops[events, stop] = (most, running.index(most) + 1) if most > 0 else (0, 0)
-        return found
-
-    def peak(self, events: Events, stop: int | None = None) -> int:
-        """The bytes of :meth:`top`."""
-        return self.top(events, stop)[0]
-
     def sums(self, parts: Iterable[Pairs]) -> int:
         """The bytes of (coefficient, monomial) pairs."""
         total = 0
@@ -103,33 +83,45 @@ class Bytes:
         return thing.coefficient * self.values[thing.monomial]
 
 
+FEW = 12
+"""So many events are worth looking at together."""
+
+
 class Watch:
     """Goes along with events as they come; says when no further one can have more alive than there has been.
 
     Where no more than ``bound`` is born at all, it is less by what has been freed that is alive from then on.
-    They may come once more from the first one on: what has been seen is not counted again.
+    They may come once more from the first one on: what has been seen is not counted again.  ``most`` is alive
+    after the first ``stop`` of those seen, beyond the start.
     """
 
-    __slots__ = ("_bound", "_live", "_most", "_numbers", "_seen")
+    __slots__ = ("_bound", "_live", "_numbers", "_seen", "most", "stop")
 
     def __init__(self, numbers: Bytes, bound: int) -> None:
         self._numbers = numbers
         self._bound = bound
-        self._live = self._most = self._seen = 0
+        self._live = self._seen = self.most = self.stop = 0
 
     def __call__(self, events: Events) -> bool:
+        if len(events.things) < self._seen + FEW:
+            return False
+        self.see(events)
+        return self._bound <= self.most
+
+    def see(self, events: Events, stop: int | None = None) -> None:
+        """Look at all that have come (at the first ``stop``)."""
         values, whole = self._numbers.values, self._numbers.whole
-        live, seen = self._live, self._seen
-        for thing, size in zip(events.things[seen:], events.sizes[seen:], strict=True):
+        live, seen, most = self._live, self._seen, self.most
+        for thing, size in zip(events.things[seen:stop], events.sizes[seen:stop], strict=True):
+            seen += 1
             amount = size * values[thing.monomial]
             if amount < 0:
                 self._bound += amount
             if whole or not isinstance(thing, Inner):
                 live += amount
-                if live > self._most:
-                    self._most = live
-        self._live, self._seen = live, max(seen, len(events.things))
-        return self._bound <= self._most
+                if live > most:
+                    most, self.stop = live, seen
+        self._live, self._seen, self.most = live, seen, most
 
 
 class Contents:

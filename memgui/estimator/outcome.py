@@ -71,18 +71,19 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
         edges = op.back
         if not edges:
             continue
-        if reached.isdisjoint(op.outs):
+        outs = op.outs
+        if outs[0] not in reached and reached.isdisjoint(outs):
             whole = False
             continue
-        if awaited and not awaited.isdisjoint(op.outs):
-            found += [tensor for tensor in op.outs if tensor in awaited]
+        if awaited and not awaited.isdisjoint(outs):
+            found += [tensor for tensor in outs if tensor in awaited]
         for tensor, how in edges:
             if how == NEW:
                 total[tensor.monomial] += tensor.coefficient
             elif how != ALIAS:
                 size = tensor.coefficient
                 if how == PROMOTED:
-                    size += size // tensor.width * op.outs[0].width
+                    size += size // tensor.width * outs[0].width
                 total[tensor.monomial] += size
             if tensor.origin != PARAMETER:
                 if tensor in reached:
@@ -97,7 +98,7 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
             coefficient, monomial = op.back_extra
             total[monomial] += coefficient
             if isinstance(op, Stretch):
-                if not reached.issuperset(op.outs):  # not all of it is reached
+                if not reached.issuperset(outs):  # not all of it is reached
                     return read_back(tape.apart(), waiting)
                 for coefficient, monomial in op.pattern.born_back:
                     total[monomial] += coefficient

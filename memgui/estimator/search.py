@@ -101,11 +101,12 @@ class Heights:
             if bound < sight.most or bound < floor:
                 break
             before = sight.there[-negative]
-            place = sight.spots[-negative].up_to(Watch(numbers, bound - before))
-            most, stop = numbers.top(place.events, place.stop)
-            amount = before + most
+            watch = Watch(numbers, bound - before)
+            place = sight.spots[-negative].up_to(watch)
+            watch.see(place.events, place.stop)
+            amount = before + watch.most
             if amount > sight.most or (amount == sight.most and -negative < sight.at):
-                sight.most, sight.at, sight.stop = amount, -negative, stop
+                sight.most, sight.at, sight.stop = amount, -negative, watch.stop
             seen += 1
             sight.seen = max(seen, sight.seen)  # last: another thread may look at the same meanwhile
         return sight

@@ -8,7 +8,7 @@ open: a size is ``coefficient x product of open symbols``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -84,16 +84,14 @@ class Sizes:
             return known
         coefficient = 1
         names: list[str] = []
-        values = self.values
+        values: Mapping[Any, int] = self.values
         for dim in dims:
-            if isinstance(dim, int):
-                coefficient *= dim
+            if dim in values:
+                coefficient *= values[dim]
+            elif isinstance(dim, str):
+                names.append(dim)
             else:
-                size = values.get(dim)
-                if size is None:
-                    names.append(dim)
-                else:
-                    coefficient *= size
+                coefficient *= dim
         names.sort()
         monomial = tuple(names)
         index = self.index.get(monomial)

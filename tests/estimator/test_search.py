@@ -1,11 +1,14 @@
 """The search for the peak looks at few layers, and finds what looking at all of them finds."""
 
+from itertools import accumulate
+
 import pytest
 
 from memgui.catalog import Catalog
 from memgui.estimator.estimate import run_of
+from memgui.estimator.events import Events
 from memgui.estimator.inference import InferenceRun
-from memgui.estimator.measure import Bytes, Contents
+from memgui.estimator.measure import Bytes, Contents, Watch
 from memgui.estimator.points import Spot
 from memgui.estimator.search import Heights
 from memgui.estimator.training import TrainingRun
@@ -88,7 +91,11 @@ def test_most_is_alive_after_one_of_the_events_that_are_told(model: str, length:
             for whole in (True, False):
                 numbers = Bytes(run.values, whole=whole)
                 tops = [(numbers.sums([pairs]), -after) for pairs, after in events.tops(stop, whole=whole)]
-                most, first = numbers.top(events, stop)
+                most, first = _top(numbers, events, stop)
+                watch = Watch(numbers, 0)
+                watch(events)
+                watch.see(events, stop)
+                assert (watch.most, watch.stop) == (most, first) or stop is not None
                 assert max(tops)[0] == most
                 assert -max(tops)[1] == first or not numbers.positive
 
@@ -147,4 +154,12 @@ def test_backward_is_gone_through_as_far_as_its_peak_may_lie() -> None:
 
 def _peak(heights: Heights, spot: Spot) -> int:
     place = spot.place()
-    return heights.numbers.bytes(spot.before) + heights.numbers.peak(place.events, place.stop)
+    return heights.numbers.bytes(spot.before) + _top(heights.numbers, place.events, place.stop)[0]
+
+
+def _top(numbers: Bytes, events: Events, stop: int | None) -> tuple[int, int]:
+    """The most that is alive at one of the first ``stop`` events, and after how many of them first."""
+    sizes = events.sizes if numbers.whole else events.coefficients
+    running = [0, *accumulate(map(lambda size, at: size * numbers.values[at], sizes, events.monomials))]
+    most = max(running if stop is None else running[: stop + 1])
+    return most, running.index(most)
