@@ -89,6 +89,17 @@ def on_others(op: Op, same: Mapping[Tensor, Tensor]) -> Op:
     return made
 
 
+def onto(ops: list[Op], same: Mapping[Tensor, Tensor]) -> list[Op]:
+    """Operators that are nobody else's, with the tensors that stand for others in place of these."""
+    get = same.get
+    for one in ops:
+        one.ins, one.outs = tuple(map(get, one.ins, one.ins)), tuple(map(get, one.outs, one.outs))
+        if one.back:
+            one.saves = tuple(map(get, one.saves, one.saves))
+            one.back = tuple([(get(tensor, tensor), how) for tensor, how in one.back])
+    return ops
+
+
 def one_by_one(ops: Iterable[Op]) -> list[Op]:
     """Operators, and those that some of them stand for."""
     found: list[Op] = []

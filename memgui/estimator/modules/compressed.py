@@ -6,6 +6,9 @@ at) or of many (``hca``); a window of tokens is looked at beside.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import msgspec
 
 from memgui.estimator import operators as op
@@ -19,7 +22,8 @@ from memgui.estimator.modules.indexer import without_gradient
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import SLIDING
-from memgui.estimator.tape import ALIAS, BY_HEAD, BY_TOKEN, NEW, Dims, Tape, Tensor
+from memgui.estimator.op import Short, onto
+from memgui.estimator.tape import ALIAS, BY_HEAD, BY_TOKEN, NEW, Dims, Op, Parameter, Sizes, Tape, Tensor
 
 FP32 = 4
 INT64 = 8
@@ -257,9 +261,14 @@ def _linear(t: Tape, c: Context, x: Tensor, role: str, name: str, out: Dims, *, 
     """A linear layer; an ``idle`` one's weight, and its adapter's, get no gradient."""
     if not idle:
         return projection(t, c, x, role, name, out, ("h",))
-    w = t.parameter(f"{role}.weight", (*out, "h"), c.options.width, False, role=role)
-    idle_adapter(t, c, c.names[role], out, ("h",))
-    return op.linear(t, x, w, None, name, (*c.rows, *out))
+    return op.linear(t, x, _idle(t, c, role, out, ("h",)), None, name, (*c.rows, *out))
+
+
+def _idle(t: Tape, c: Context, role: str, out: Dims, wide: Dims, name: str = "") -> Parameter:
+    """A linear layer's weight, which gets no gradient, and its adapter's."""
+    w = t.parameter(f"{name or role}.weight", (*out, *wide), c.options.width, False, role=role)
+    idle_adapter(t, c, c.names[role], out, wide)
+    return w
 
 
 def _own_norm(t: Tape, c: Context, x: Tensor, name: str, *, trained: bool) -> Tensor:
@@ -277,7 +286,67 @@ def _overlapped(t: Tape, x: Tensor, dims: Dims) -> Tensor:
 
 
 def _chosen(t: Tape, c: Context, x: Tensor, narrow: Tensor, by: Compressor, width: int) -> Tensor:
-    """The indexer's choice as a mask.
+    """The indexer's choice as a mask: said as one operator where order does not matter, for nothing stays.
+
+    What comes and goes is told as no less than it is: of each token and entry, and of each token.
+    """
+    if t.ordered or t.autocast or c.options.cache:
+        return _choice(t, c, x, narrow, by, width)
+    before = len(t.parameters)
+    _weights_of_indexer(t, c, by)
+    weights = t.parameters[before:]
+    longer = t.tensor("hidden entries", ("b", c.queries, f"{by.windows}1"), width)
+    sizes, own = t.sizes, c.options.width
+    for dims in (("b", c.queries, "itc"), ("b", by.windows), (c.queries, by.windows)):
+        sizes.of(dims)  # which are met inside
+    heads, size, turned = (sizes.values[name] for name in ("ih", "id", "p"))
+    pairs = sizes.of(("b", c.queries, by.windows))[1]
+    each = heads * size * (2 * own + 5 * FP32) + 16 * size * (own + FP32)
+    each += heads * (own + 2 * FP32) + turned * (6 * own + 2 * FP32) + 32
+    t.short = True
+    t.written.append(
+        Short(
+            "indexer",
+            t.part,
+            t.module,
+            (x, narrow),
+            (longer,),
+            (),
+            (),
+            (4 * FP32 * heads + FP32 * size + 64, pairs),
+            None,
+            None,
+            (each, sizes.of(c.rows)[1]),
+            spell=partial(_spelled, c, by, weights, sizes, t.half),
+        )
+    )
+    return t.view(longer, "hidden entries", ("b", c.queries, by.windows))
+
+
+def _weights_of_indexer(t: Tape, c: Context, by: Compressor) -> None:
+    """What the indexer has of its own, in the order in which it is used."""
+    for name in ("indexer.kv", "indexer.gate"):
+        _idle(t, c, name, (2, "id"), ("h",))
+    t.parameter("indexer.position_bias.weight", (by.tokens, 2, "id"), FP32, False, inputs=2)
+    t.parameter("indexer.kv_norm.weight", ("id",), FP32, False, part="qk_norm")
+    _frequencies(t)
+    _idle(t, c, "indexer.q_b", ("ih", "id"), ("lq",))
+    _idle(t, c, "indexer.weights", ("ih",), ("h",), "indexer.weights_proj")
+
+
+def _spelled(
+    c: Context, by: Compressor, weights: Sequence[Parameter], sizes: Sizes, half: str, short: Op
+) -> list[Op]:
+    """The indexer's operators."""
+    (x, narrow), (longer,) = short.ins, short.outs
+    t = Tape(longer.block, sizes, half=half, part=short.part, module=short.module, ordered=True)
+    t.again = [*weights]
+    made = _choice(t, c, x, narrow, by, longer.width)
+    return onto(t.written, {made.root: longer})
+
+
+def _choice(t: Tape, c: Context, x: Tensor, narrow: Tensor, by: Compressor, width: int) -> Tensor:
+    """The same, operator by operator.
 
     A graph is made on the way, which leads nowhere: what it saves dies as the indexer returns.
     """
@@ -286,8 +355,7 @@ def _chosen(t: Tape, c: Context, x: Tensor, narrow: Tensor, by: Compressor, widt
     chosen: Dims = ("b", c.queries, "itc")
     entries, named = _entries(t, c, x, "indexer", "id", by, idle=True)
     found = _made(t, (c.queries, "p2"), x.width)
-    w = t.parameter("indexer.q_b.weight", ("ih", "id", "lq"), c.options.width, False, role="indexer.q_b")
-    idle_adapter(t, c, c.names["indexer.q_b"], ("ih", "id"), ("lq",))
+    w = _idle(t, c, "indexer.q_b", ("ih", "id"), ("lq",))
     q = _turned(t, op.linear(t, narrow, w, None, "index query", (*c.rows, "ih", "id")), found)
     half = t.autocast or FP32
     q32, keys32 = op.cast(t, q, FP32), op.cast(t, entries, FP32)
@@ -303,10 +371,7 @@ def _chosen(t: Tape, c: Context, x: Tensor, narrow: Tensor, by: Compressor, widt
     t.use(q32, keys32)
     positive = op.pointwise(t, "relu", scores, "index scores", saves="output")
     scaled = op.scale(t, positive)
-    w = t.parameter(
-        "indexer.weights_proj.weight", ("ih", "h"), c.options.width, False, role="indexer.weights"
-    )
-    idle_adapter(t, c, c.names["indexer.weights"], ("ih",), ("h",))
+    w = _idle(t, c, "indexer.weights", ("ih",), ("h",), "indexer.weights_proj")
     weights = op.scale(t, op.cast(t, op.linear(t, x, w, None, "weights", (*c.rows, "ih")), FP32))
     product = op.mul(t, scaled, weights, "index scores", scaled.dims)
     total = t.tensor("index scores", ("b", c.queries, by.windows), FP32)

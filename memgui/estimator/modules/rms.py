@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from memgui.estimator import operators as op
-from memgui.estimator.op import Short, copy
+from memgui.estimator.op import Short, copy, onto
 from memgui.estimator.tape import MADE, NEW, SPREAD, Back, Dims, Op, Sizes, Tape, Tensor
 from memgui.estimator.tensor import promoted
 
@@ -275,10 +275,4 @@ def _written(form: Form, rows: Dims, sizes: Sizes, short: Op) -> list[Op]:
     ops = t.written
     same |= zip([tensor for op in ops for tensor in op.saves], short.saves, strict=True)
     same[made] = out
-    get = same.get
-    for one in ops:
-        one.ins, one.outs = tuple(map(get, one.ins, one.ins)), tuple(map(get, one.outs, one.outs))
-        if one.back:
-            one.saves = tuple(map(get, one.saves, one.saves))
-            one.back = tuple([(get(tensor, tensor), how) for tensor, how in one.back])
-    return ops
+    return onto(ops, same)
