@@ -33,11 +33,12 @@ def born_back(tape: Tape, waiting: Iterable[Tensor]) -> Pairs:
     """
     total = [0] * len(tape.sizes.monomials)
     met: set[Tensor | None] = {tape.out, *waiting}
+    folded = tape.folded
     for op in tape.written:
         if op.back_extra is not None:
             coefficient, monomial = op.back_extra
             total[monomial] += coefficient
-            if isinstance(op, Stretch):
+            if folded and type(op) is Stretch:
                 _born_back(op, total, met)
                 continue
         for tensor, how in op.back:
@@ -74,6 +75,7 @@ def _born_back(op: Stretch, total: list[int], met: set[Tensor | None]) -> None:
 def born_forward(tape: Tape) -> Pairs:
     """All that is allocated while the block runs, as if none of it were freed."""
     total = [0] * len(tape.sizes.monomials)
+    folded = tape.folded
     for op in tape.written:
         for tensor in op.outs:
             if tensor.base is None:
@@ -81,7 +83,7 @@ def born_forward(tape: Tape) -> Pairs:
         if op.extra is not None:
             coefficient, monomial = op.extra
             total[monomial] += coefficient
-            if isinstance(op, Stretch):
+            if folded and type(op) is Stretch:
                 for coefficient, monomial in op.pattern.born:
                     total[monomial] += coefficient
         if op.inner is not None:

@@ -56,7 +56,7 @@ class Bytes:
             if before is not None:
                 found = known[before] if before in known else self.bytes(before)
             for one, _, times in stock.entries:
-                if isinstance(one, Stock):
+                if type(one) is Stock:
                     found += (known[one] if one in known else self.bytes(one)) * times
                 else:
                     size = groups.get(one)
@@ -111,17 +111,17 @@ class Watch:
     def see(self, events: Events, stop: int | None = None) -> None:
         """Look at all that have come (at the first ``stop``)."""
         values, whole = self._numbers.values, self._numbers.whole
-        live, seen, most = self._live, self._seen, self.most
+        live, seen, most, bound = self._live, self._seen, self.most, self._bound
         for thing, size in zip(events.things[seen:stop], events.sizes[seen:stop], strict=True):
             seen += 1
             amount = size * values[thing.monomial]
-            if amount < 0:
-                self._bound += amount
-            if whole or not isinstance(thing, Inner):
+            if whole or type(thing) is not Inner:
                 live += amount
-                if live > most:
-                    most, self.stop = live, seen
-        self._live, self._seen, self.most = live, seen, most
+            if amount < 0:
+                bound += amount
+            elif live > most:
+                most, self.stop = live, seen
+        self._live, self._seen, self.most, self._bound = live, seen, most, bound
 
 
 class Contents:
@@ -159,7 +159,7 @@ class Contents:
             if link.before is not None:
                 inside[link.before] = inside.get(link.before, 0) + many
             for one, sort, times in link.entries:
-                if isinstance(one, Stock):
+                if type(one) is Stock:
                     inside[one] = inside.get(one, 0) + times * many
                 else:
                     often[one, sort] = often.get((one, sort), 0) + times * many
@@ -186,7 +186,7 @@ class Contents:
         others: dict[Stock, int] = {}
         for link in links:
             for one, sort, times in link.entries:
-                if isinstance(one, Stock):
+                if type(one) is Stock:
                     others[one] = others.get(one, 0) + times
                 else:
                     excess += self._add_group(one, sort, times, components)
@@ -261,7 +261,7 @@ def _listed(stock: Stock) -> Table:
     if stock.table is None:
         tables = [] if stock.before is None else [(_listed(stock.before), 1)]
         for one, sort, times in stock.entries:
-            tables.append((_listed(one) if isinstance(one, Stock) else _listed_of(one, sort), times))
+            tables.append((_listed(one) if type(one) is Stock else _listed_of(one, sort), times))
         total: dict[tuple[str, int, int], int] = {}
         for table, times in tables:
             for component, coefficient, monomial, often in table.rows:

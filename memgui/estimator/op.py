@@ -104,7 +104,7 @@ def one_by_one(ops: Iterable[Op]) -> list[Op]:
     """Operators, and those that some of them stand for."""
     found: list[Op] = []
     for op in unfolded(ops):
-        if isinstance(op, Short):
+        if type(op) is Short:
             found += op.spell(op)
         else:
             found.append(op)
@@ -114,7 +114,7 @@ def one_by_one(ops: Iterable[Op]) -> list[Op]:
 def backwards(ops: Sequence[Op]) -> Iterator[Op]:
     """Operators from the last one on; one that is short is spelled out as its turn comes."""
     for op in reversed(ops):
-        if isinstance(op, Short):
+        if type(op) is Short:
             yield from reversed(op.spell(op))
         else:
             yield op
@@ -124,7 +124,7 @@ def unfolded(ops: Iterable[Op]) -> list[Op]:
     """The same but for short ones, which stay."""
     found: list[Op] = []
     for op in ops:
-        if isinstance(op, Stretch):
+        if type(op) is Stretch:
             found += op.pattern.operators(op)
         else:
             found.append(op)

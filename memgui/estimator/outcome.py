@@ -66,7 +66,7 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
     awaited = frozenset(waiting)
     coming = coming_to(tape)
     total = [0] * len(tape.sizes.monomials)
-    whole = tape.leaf is None  # whose gradient stays
+    whole, folded = tape.leaf is None, tape.folded  # whose gradient stays
     for op in reversed(tape.written):
         edges = op.back
         if not edges:
@@ -97,7 +97,7 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
         if op.back_extra is not None:
             coefficient, monomial = op.back_extra
             total[monomial] += coefficient
-            if isinstance(op, Stretch):
+            if folded and type(op) is Stretch:
                 if not reached.issuperset(outs):  # not all of it is reached
                     return read_back(tape.apart(), waiting)
                 for coefficient, monomial in op.pattern.born_back:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import final
 
 import msgspec
 
@@ -19,6 +20,7 @@ def _each(thing: Thing) -> str:
     raise NotImplementedError("what is in another stock belongs to the components that it says")
 
 
+@final
 class Stock(msgspec.Struct, eq=False, gc=False):
     """Groups of things and other stocks, each so many times, beside what was there ``before``.
 
@@ -64,7 +66,7 @@ class Stock(msgspec.Struct, eq=False, gc=False):
             for coefficient, monomial in self.before.summed() if self.before is not None else ():
                 total[monomial] = coefficient
             for one, _, times in self.entries:
-                for coefficient, monomial in one.summed() if isinstance(one, Stock) else one.pairs:
+                for coefficient, monomial in one.summed() if type(one) is Stock else one.pairs:
                     total[monomial] = total.get(monomial, 0) + coefficient * times
             self.pairs = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
         return self.pairs
@@ -73,7 +75,7 @@ class Stock(msgspec.Struct, eq=False, gc=False):
         """How many things come or go, at most."""
         before = 0 if self.before is None else self.before.size()
         sizes = [
-            abs(times) * (one.size() if isinstance(one, Stock) else len(one.alike))
+            abs(times) * (one.size() if type(one) is Stock else len(one.alike))
             for one, _, times in self.entries
         ]
         return before + sum(sizes)
@@ -94,7 +96,7 @@ class Stock(msgspec.Struct, eq=False, gc=False):
                 often[key] = often.get(key, 0) + times
         found: list[Part] = []
         for (one, sort), count in often.items():
-            parts = one.parts() if isinstance(one, Stock) else ((one, sort, 1),)
+            parts = one.parts() if type(one) is Stock else ((one, sort, 1),)
             found += [(group, sort, times * count) for group, sort, times in parts if count]
         return found
 
