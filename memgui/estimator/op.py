@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import methodcaller
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -89,8 +90,16 @@ def on_others(op: Op, same: Mapping[Tensor, Tensor]) -> Op:
     return made
 
 
-def onto(ops: list[Op], same: Mapping[Tensor, Tensor]) -> list[Op]:
-    """Operators that are nobody else's, with the tensors that stand for others in place of these."""
+def spelled(
+    short: Op, ops: list[Op], made: Sequence[Tensor], given: Mapping[Tensor, Tensor] = MappingProxyType({})
+) -> list[Op]:
+    """``ops``, which are nobody else's, onto the tensors that ``short`` was said with.
+
+    ``made`` are its first results; what it saves tells of the others which is which, ``given`` of its inputs.
+    """
+    same: dict[Tensor, Tensor] = {**given}
+    same |= zip([tensor for op in ops for tensor in op.saves], short.saves, strict=True)
+    same |= zip(made, short.outs, strict=False)
     get = same.get
     for one in ops:
         one.ins, one.outs = tuple(map(get, one.ins, one.ins)), tuple(map(get, one.outs, one.outs))

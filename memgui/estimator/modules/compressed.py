@@ -22,7 +22,7 @@ from memgui.estimator.modules.indexer import without_gradient
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import SLIDING
-from memgui.estimator.op import Short, onto
+from memgui.estimator.op import Short, spelled
 from memgui.estimator.tape import ALIAS, BY_HEAD, BY_TOKEN, NEW, Dims, Op, Parameter, Sizes, Tape, Tensor
 
 FP32 = 4
@@ -342,7 +342,7 @@ def _spelled(
     t = Tape(longer.block, sizes, half=half, part=short.part, module=short.module, ordered=True)
     t.again = [*weights]
     made = _choice(t, c, x, narrow, by, longer.width)
-    return onto(t.written, {made.root: longer})
+    return spelled(short, t.written, [made.root])
 
 
 def _choice(t: Tape, c: Context, x: Tensor, narrow: Tensor, by: Compressor, width: int) -> Tensor:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules import rms
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.norm import norm
-from memgui.estimator.tape import ALIAS, NEW, Dims, Tape, Tensor
+from memgui.estimator.op import Short, spelled
+from memgui.estimator.tape import ALIAS, NEW, Dims, Op, Parameter, Sizes, Tape, Tensor
 from memgui.estimator.tensor import promoted
 
 FP32 = 4
@@ -29,6 +31,7 @@ def connected(
     """``post * module(norm(pre · x)) + combᵀ @ x``: one of all streams goes in, what comes out to each."""
     if not c.model.hc_sinkhorn_iters:
         return _independent(t, c, x, module, before)
+    t.part = "streams"
     post, comb, collapsed = _connection(t, c, x)
     y = module(t, c, norm(t, c, collapsed, before))
     t.hold(y)
@@ -46,27 +49,93 @@ def connected(
 def _connection(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """For each token how it is spread and mixed, and the sum of its streams, all by weights in fp32.
 
+    Said as one operator where order does not matter, with what it saves.  ``ahead`` and ``behind`` are bytes
+    of the rest for each token, which comes and goes forward and backward.
+    """
+    m = c.model
+    if not (x.grad and c.options.base_trained) or t.ordered or t.autocast or m.hc_upcast or x.width == FP32:
+        return _written(t, c, x)
+    weights = _weights_of_connection(t, c)
+    mixed = t.tensor("mixed", (*c.rows, (2 + m.hc_mult) * m.hc_mult), FP32, True)
+    pre, post, comb, *steps = _mixtures(t, c, grad=True)
+    x32, y = t.tensor("streams", x.dims, FP32, True), t.tensor("normalised", x.dims, FP32, True)
+    deviation = t.tensor("1/deviation", (*c.rows, 1), FP32, True)
+    collapsed = t.tensor("collapsed", c.hidden, x.width, True)
+    sums = collapsed.coefficient // x.width * FP32
+    # Squares and weighed streams; means and what is added to them; what is cast.
+    ahead = 2 * x32.coefficient + 2 * deviation.coefficient + sums
+    # Seven in the norm and what comes to it, two in the product; one more beside what was cast.
+    behind = 10 * x32.coefficient + 2 * deviation.coefficient + sums + pre.coefficient + mixed.coefficient
+    fn, base, scale = weights
+    t.short = True
+    t.written.append(
+        Short(
+            "connection",
+            t.part,
+            t.module,
+            (x, *weights),
+            (collapsed, post, comb, pre, x32, deviation, y, mixed, *steps),
+            (x32, deviation, deviation, x32, fn, y, mixed, *steps, x, pre),
+            ((base, NEW), (scale, NEW), (fn, NEW), (x, NEW), (x, NEW)),
+            (ahead, x.monomial),
+            (behind, x.monomial),
+            None,
+            None,
+            spell=partial(_spelled, c, weights, t.sizes),
+        )
+    )
+    return post, comb, collapsed
+
+
+def _spelled(c: Context, weights: Sequence[Parameter], sizes: Sizes, short: Op) -> list[Op]:
+    """The operators of a connection."""
+    t = Tape(short.outs[0].block, sizes, part=short.part, module=short.module, ordered=True)
+    t.again = [*weights]
+    post, comb, collapsed = _written(t, c, short.ins[0])
+    return spelled(short, t.written, [collapsed, post, comb])
+
+
+def _weights_of_connection(t: Tape, c: Context) -> tuple[Parameter, Parameter, Parameter]:
+    """What tokens are mixed by, in the order in which it is used."""
+    n, trained = c.model.hc_mult, c.options.base_trained
+    rows = (2 + n) * n
+    return (
+        t.parameter("hc.fn.weight", (rows, n, "h"), FP32, trained, inputs=2),
+        t.parameter("hc.base", (rows,), FP32, trained),
+        t.parameter("hc.scale", (3,), FP32, trained),
+    )
+
+
+def _mixtures(t: Tape, c: Context, *, grad: bool) -> tuple[Tensor, ...]:
+    """What streams are summed, spread and mixed by; what is opened and balanced on the way."""
+    n, steps = c.model.hc_mult, 2 * c.model.hc_sinkhorn_iters - 1
+    rows: Dims = (*c.rows, n)
+    return (
+        t.tensor("weights of streams", rows, FP32, grad),
+        t.tensor("weights of streams", rows, FP32, grad),
+        t.tensor("comb", (*rows, n), FP32, grad),
+        t.tensor("opened", (*rows, 2), FP32),
+        t.tensor("balanced, step by step", (steps + 1, *rows, n), FP32),
+        t.tensor("sums, step by step", (steps, *rows), FP32),
+    )
+
+
+def _written(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same, operator by operator.
+
     Three pieces of what a token is mixed to are scaled and shifted: two of them opened, one balanced by
     Sinkhorn's steps, which divide rows and columns by their sums in turn.  One operator stands for all that;
     it saves what is scaled, opened and balanced, and each step's dividend and divisor.
     """
-    t.part = "streams"
-    m, trained = c.model, c.options.base_trained
-    n, steps = m.hc_mult, 2 * m.hc_sinkhorn_iters - 1
+    n, trained = c.model.hc_mult, c.options.base_trained
     _, mixed = _mixed(t, c, x, "hc.fn", (2 + n) * n)
     base = t.parameter("hc.base", ((2 + n) * n,), FP32, trained)
     scale = t.parameter("hc.scale", (3,), FP32, trained)
-    grad = mixed.grad or trained
-    rows: Dims = (*c.rows, n)
-    pre, post = (t.tensor("weights of streams", rows, FP32, grad) for _ in range(2))
-    comb = t.tensor("comb", (*rows, n), FP32, grad)
-    opened = t.tensor("opened", (*rows, 2), FP32)
-    dividends = t.tensor("balanced, step by step", (steps + 1, *rows, n), FP32)
-    divisors = t.tensor("sums, step by step", (steps, *rows), FP32)
+    made = _mixtures(t, c, grad=mixed.grad or trained)
     back = tuple((one, NEW) for one in (mixed, base, scale) if one.grad)
     scaled = (mixed,) if trained else ()  # saved for the gradient of what it is scaled by
-    saved = (*scaled, opened, dividends, divisors) if back else ()
-    t.run("div", (mixed,), (pre, post, comb, opened, dividends, divisors), saved, back)
+    t.run("div", (mixed,), made, (*scaled, *made[3:]) if back else (), back)
+    pre, post, comb, *_ = made
     collapsed = _collapsed(t, c, pre, x)
     t.use(mixed, pre)
     return post, comb, collapsed

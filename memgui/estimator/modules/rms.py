@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from memgui.estimator import operators as op
-from memgui.estimator.op import Short, copy, onto
+from memgui.estimator.op import Short, copy, spelled
 from memgui.estimator.tape import MADE, NEW, SPREAD, Back, Dims, Op, Sizes, Tape, Tensor
 from memgui.estimator.tensor import promoted
 
@@ -272,7 +272,4 @@ def _written(form: Form, rows: Dims, sizes: Sizes, short: Op) -> list[Op]:
         same[stands] = tensor
         given.append(stands)
     made = form.write(t, given[0], given[1] if len(given) > 1 else None, rows)
-    ops = t.written
-    same |= zip([tensor for op in ops for tensor in op.saves], short.saves, strict=True)
-    same[made] = out
-    return onto(ops, same)
+    return spelled(short, t.written, [made], same)

@@ -1,15 +1,17 @@
-"""DeepSeek V4's indexer said as one operator is its operators, and no more comes and goes than it tells."""
+"""What DeepSeek V4's layers say as one operator is its operators: what it tells is what they come to."""
 
 import pytest
 
 from memgui.catalog import Catalog
 from memgui.estimator.block import Block
-from memgui.estimator.bounds import born_forward
+from memgui.estimator.bounds import born_back, born_forward
 from memgui.estimator.estimate import run_of
 from memgui.estimator.measure import Bytes
-from memgui.estimator.modules import compressed
+from memgui.estimator.modules import compressed, hyper
 from memgui.estimator.op import Op, Short, one_by_one
-from memgui.estimator.tape import Tensor
+from memgui.estimator.outcome import read_back
+from memgui.estimator.saved import saved_roots
+from memgui.estimator.tape import PARAMETER, Tape, Tensor
 from memgui.estimator.training import TrainingRun
 from memgui.spec import replace
 from tests.benchmarks.estimating import remembering
@@ -22,6 +24,8 @@ SETTINGS: tuple[dict[str, object], ...] = (
     {"training.precision": "fp32", "training.padding_mask": True},
     {"training.method": "lora", "training.lora.target_modules": ("all-linear",)},
 )
+IN_SHORT = {"indexer": (compressed, "_chosen", "_choice"), "connection": (hyper, "_connection", "_written")}
+"""What is said in short, where, by what, and what writes it operator by operator."""
 
 
 def _run(settings: dict[str, object]) -> TrainingRun:
@@ -61,22 +65,25 @@ def _told(ops: list[Op]) -> list[object]:
     ]
 
 
+@pytest.mark.parametrize("name", IN_SHORT)
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_an_indexer_in_short_is_its_operators(
-    settings: dict[str, object], monkeypatch: pytest.MonkeyPatch
+def test_in_short_it_is_its_operators(
+    settings: dict[str, object], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caches = remembering()
     for forget in caches:
         forget()
     run = _run(settings)
     said, sizes = _block(run), run.program.sizes
-    assert [op.name for op in said.tape.written if isinstance(op, Short)].count("indexer") == 1
+    times = [op.name for op in said.tape.written if isinstance(op, Short)].count(name)
+    assert times == (name == "indexer" or ("training.method" not in settings and len(settings) < 2))
     known = len(sizes.monomials)
     ops = said.tape.ops
     assert len(sizes.monomials) == known  # workloads are counted by those there were
     for forget in caches:
         forget()
-    monkeypatch.setattr(compressed, "_chosen", compressed._choice)
+    module, short, written = IN_SHORT[name]
+    monkeypatch.setattr(module, short, getattr(module, written))
     spelled = _block(_run(settings))
     for forget in caches:
         forget()
@@ -86,14 +93,40 @@ def test_an_indexer_in_short_is_its_operators(
     assert _told(ops) == _told(spelled.tape.ops)
 
 
+@pytest.mark.parametrize("key", [KEY, "sparse"])
+def test_a_connection_tells_what_its_operators_come_to(key: str) -> None:
+    program = _run({}).program
+    tape = next(block.tape for block, _ in program.blocks if block.tape.key == key)
+    (short,) = (op for op in tape.written if op.name == "connection")
+    said, plain = _alone(tape, [short]), _alone(tape, one_by_one([short]))
+    assert list(saved_roots(said).items()) == list(saved_roots(plain).items())
+    assert sorted(born_forward(said)) == sorted(born_forward(plain))
+    waiting = short.outs[:3]  # a gradient comes to each of them
+    for beside in (waiting, (*waiting, short.ins[0])):
+        assert sorted(born_back(said, beside)) == sorted(born_back(plain, beside))
+        one, other = read_back(said, beside), read_back(plain, beside)
+        assert sorted(one.born) == sorted(other.born)
+        assert set(one.reached) == set(other.reached)
+        assert [each for each in one.reached if each.origin == PARAMETER] == [
+            each for each in other.reached if each.origin == PARAMETER
+        ]
+        assert one.whole
+        assert other.whole
+
+
+def _alone(tape: Tape, ops: list[Op]) -> Tape:
+    made = tape.like(tape.key)
+    made.written = ops
+    return made
+
+
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("length", [1, 3, 4, 5, 64, 4096, 60000])
 def test_no_more_comes_and_goes_than_it_tells(settings: dict[str, object], length: int) -> None:
     run = _run({**settings, "training.sequence_length": length})
     tape = _block(run).tape
     (short,) = (op for op in tape.written if op.name == "indexer")
-    said, plain = tape.like(KEY), tape.like(KEY)
-    said.written, plain.written = [short], one_by_one([short])
+    said, plain = _alone(tape, [short]), _alone(tape, one_by_one([short]))
     numbers = Bytes(run.values)
     told, exact = (numbers.sums([born_forward(one)]) for one in (said, plain))
     assert exact <= told
