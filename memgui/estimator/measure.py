@@ -127,11 +127,12 @@ class Watch:
 class Contents:
     """The tensors themselves, with the sizes that ``numbers`` gives them."""
 
-    __slots__ = ("_blocks", "_known", "numbers")
+    __slots__ = ("_known", "_rests", "numbers")
 
     def __init__(self, numbers: Bytes) -> None:
         self.numbers = numbers
-        self._blocks: dict[int, int] = {}
+        self._rests: dict[int, int] = {}
+        """what the allocator's block adds to a thing of so many bytes"""
         self._known: dict[Stock, tuple[dict[str, int], int]] = {}
 
     def sums(self, stock: Stock) -> tuple[dict[str, int], int]:
@@ -213,15 +214,14 @@ class Contents:
             size = 0
             for coefficient, monomial in pairs:
                 size += coefficient * values[monomial]
-            excess -= size
             components[component] = components.get(component, 0) + size * times
-        blocks = self._blocks
+        rests = self._rests
         for size, monomial, many in table.sizes:
             size *= values[monomial]
-            block = blocks.get(size)
-            if block is None:
-                block = blocks[size] = block_bytes(size)
-            excess += block * many
+            rest = rests.get(size)
+            if rest is None:
+                rest = rests[size] = block_bytes(size) - size
+            excess += rest * many
         return excess * times
 
     def _add_each(self, group: Group, sort: Sorter, times: int, components: dict[str, int]) -> int:
@@ -229,13 +229,13 @@ class Contents:
         excess = amount = 0
         before = group.component
         alike = bool(before)
-        values, blocks = self.numbers.values, self._blocks
+        values, rests = self.numbers.values, self._rests
         for thing in group.alike:
             size = thing.coefficient * values[thing.monomial]
-            block = blocks.get(size)
-            if block is None:
-                block = blocks[size] = block_bytes(size)
-            excess += block - size
+            rest = rests.get(size)
+            if rest is None:
+                rest = rests[size] = block_bytes(size) - size
+            excess += rest
             if not alike:
                 component = sort(thing)
                 if component != before:
