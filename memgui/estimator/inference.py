@@ -129,7 +129,9 @@ class InferenceRun(Run):
         return Pass("first_token", _generating(self.scenario, 1), decoding, (logits,))
 
     def _decoding(self) -> Program:
-        return compiled(self.scenario.model, self.program.options._replace(decode=True, masked=False))
+        return compiled(
+            self.scenario.model, msgspec.structs.replace(self.program.options, decode=True, masked=False)
+        )
 
     def one_more(self) -> Pass:
         """The pass of a single token after the prompt."""

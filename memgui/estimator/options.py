@@ -8,8 +8,6 @@ not the number.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 
 from memgui.estimator.dimensions import chunk_tokens
@@ -85,7 +83,7 @@ UPCAST = ("int8", "4bit", "awq")
 """Bases whose other weights ``prepare_model_for_kbit_training`` turns to fp32."""
 
 
-class Options(NamedTuple):
+class Options(msgspec.Struct, frozen=True):
     """How a model runs.  Widths are bytes per element."""
 
     training: bool
@@ -176,6 +174,11 @@ class Options(NamedTuple):
     """what of each layer a rank has"""
     stage: Stage = ALL
     """which layers it has"""
+    base_trained: bool = False
+    """whether the model's own weights are trained: it follows from the rest"""
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "base_trained", self.training and self.trained == "full")
 
     @property
     def layerwise(self) -> bool:
@@ -186,11 +189,6 @@ class Options(NamedTuple):
     def reduces_in_place(self) -> bool:
         """Whether ranks sum into what they sum, as Megatron-LM does; else each sum is a new tensor."""
         return self.implementation == "megatron"
-
-    @property
-    def base_trained(self) -> bool:
-        """Whether the model's own weights are trained."""
-        return self.training and self.trained == "full"
 
 
 def loss_of(training: Training) -> str:
@@ -260,7 +258,7 @@ def _ragged(scenario: Scenario, chosen: Options) -> Options:
         letters = ("s", "u") if model.num_encoder_layers else ("s",)
     known = open_symbols(scenario)
     ragged = tuple([letter for letter in letters if known[letter][2](scenario) % 8])
-    return chosen._replace(ragged=ragged) if ragged else chosen
+    return msgspec.structs.replace(chosen, ragged=ragged) if ragged else chosen
 
 
 def options(scenario: Scenario) -> Options:

@@ -49,7 +49,7 @@ class Program:
         rank = options.lora.rank if options.lora is not None else 0
         values = model_values(model, rank, options.virtual_tokens)
         self.sizes = sizes = Sizes(on_rank(values, options.split))
-        self.context = context = Context(model, options, sizes, names(model.model_type))
+        self.context = context = Context.of(model, options, sizes, names(model.model_type))
         if model.layer_variants:
             self._vary(rank)
         self.kinds: list[Kind] = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from memgui.estimator.account import account
 from memgui.estimator.layout import Layout, layout_of
 from memgui.estimator.options import options
@@ -59,7 +61,7 @@ def stage_runs(
     layout = layout_of(scenario)
     split = split_of(scenario, layout)
     chosen = options(scenario)
-    model = compiled(scenario.model, chosen._replace(**_UNCOUNTED))
+    model = compiled(scenario.model, msgspec.structs.replace(chosen, **_UNCOUNTED))
     counted = account(model).parameters
     known: dict[object, Stage] = {}
     runs: dict[object, TrainingRun] = {}
@@ -68,13 +70,13 @@ def stage_runs(
         stage, chunk = (known.setdefault(layers_of(model, one), one) for one in (place.stage, place.chunk))
         placed.append((place, stage, chunk))
     for place, stage, chunk in reversed(placed) if backward else placed:
-        held = compiled(scenario.model, chosen._replace(split=split, stage=stage))
+        held = compiled(scenario.model, msgspec.structs.replace(chosen, split=split, stage=stage))
         unused = 0 if held.options.reduces_in_place else _unused_buffers(scenario, layout, place)
         run = runs.get((stage, chunk, place.waiting, unused))
         if run is None:
             shown = held
             if chunk != stage and stage is not ALL:
-                shown = compiled(scenario.model, chosen._replace(split=split, stage=chunk))
+                shown = compiled(scenario.model, msgspec.structs.replace(chosen, split=split, stage=chunk))
             run = TrainingRun(
                 scenario, shown, whole=whole, held=held, waiting=place.waiting, unused_buffers=unused
             )

@@ -135,7 +135,7 @@ def most(lone: Lone, precision: str, width: int, *, back: bool) -> int:
     sizes = Sizes(lone.sizes)
     tape = Tape("kernel", sizes)
     x = tape.input(lone.dims, width, grad=True)
-    tape.out = lone.write(tape, Context(lone.model, how, sizes, names(lone.model.model_type)), x)
+    tape.out = lone.write(tape, Context.of(lone.model, how, sizes, names(lone.model.model_type)), x)
     block = Block(tape)
     lasting = sum(block_bytes(w.coefficient) for w in tape.parameters) + block_bytes(x.coefficient)
     workspaces = cublas_workspace(AMPERE, training=True) if lone.products else 0

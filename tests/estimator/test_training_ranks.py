@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from memgui.catalog import Catalog
@@ -66,5 +67,5 @@ def test_each_stage_needs_what_it_needs_alone(
 def test_weights_are_counted_whatever_is_computed(method: str) -> None:
     made = staged("google/gemma-3-27b-it", method=method, activation_checkpointing="full", padding_mask=True)
     chosen = options(made)
-    plain = compiled(made.model, chosen._replace(**_UNCOUNTED))
+    plain = compiled(made.model, msgspec.structs.replace(chosen, **_UNCOUNTED))
     assert account(plain).parameters == account(compiled(made.model, chosen)).parameters

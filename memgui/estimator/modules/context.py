@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
+import msgspec
+
 from memgui.estimator.alike import Met
+from memgui.estimator.op import copy
 from memgui.estimator.options import Options
 from memgui.estimator.tape import AMBIENT, Dims, Parameter, Sizes, Tape, Tensor
 from memgui.spec.model import ModelSpec
@@ -14,7 +17,7 @@ from memgui.spec.model import ModelSpec
 _AS_SAID: Final = nullcontext()
 
 
-class Context:
+class Context(msgspec.Struct, eq=False):
     """Model, options and the tensors made once per step outside the layers.
 
     ``queries`` and ``keys`` are the lengths that attention sees: the sequence, or in decoding one
@@ -22,123 +25,92 @@ class Context:
     the layers that use them (:class:`~memgui.estimator.modules.reach.Reach`).
     """
 
-    __slots__ = (
-        "alibi",
-        "before",
-        "bias",
-        "causal",
-        "distances",
-        "entered",
-        "handed",
-        "ids",
-        "inputs",
-        "keys",
-        "labels",
-        "lent",
-        "masks",
-        "met",
-        "model",
-        "named",
-        "names",
-        "names_given",
-        "options",
-        "over",
-        "own",
-        "padding",
-        "prefix",
-        "queries",
-        "rotary",
-        "sizes",
-        "states",
-        "table",
-        "temperatures",
-        "variants",
-    )
+    model: ModelSpec
+    options: Options
+    sizes: Sizes
+    names: dict[str, str]
+    queries: int | str = "s"
+    keys: str = "s"
+    prefix: Tensor | None = None
+    """trained keys and values of all layers"""
+    ids: Tensor | None = None
+    inputs: list[Tensor] = []
+    labels: Tensor | None = None
+    alibi: Tensor | None = None
+    masks: dict[str, Tensor] = {}
+    rotary: dict[str, tuple[Tensor, ...]] = {}
+    table: Parameter | None = None
+    before: str = "t1"
+    """length of the cache before a token is appended"""
+    causal: bool = True
+    """a token sees only those before it"""
+    bias: Tensor | None = None
+    """added to the scores of every layer"""
+    distances: tuple[Tensor, Tensor] | None = None
+    """of every pair of tokens, and what each distance means"""
+    padding: Tensor | None = None
+    """which tokens count, as the batch says it"""
+    over: Context | None = None
+    """of the attention over an encoder's states"""
+    states: Tensor | None = None
+    """an encoder's states"""
+    lent: dict[str, tuple[Tensor, Tensor]] = {}
+    """keys and values that later layers use, by reach"""
+    temperatures: Tensor | None = None
+    """what queries of layers without rotation are scaled by, of each position"""
+    variants: dict[str, tuple[ModelSpec, Sizes]] = {}
+    """layers of other sizes, by mixer"""
+    own: Tensor | None = None
+    """embeddings that each layer has of its own, of all layers"""
+    entered: Tensor | None = None
+    """what the layers before all loops gave, or what is embedded, for layers that read it again"""
+    named: list[Tensor] = []
+    """what the code of the module that is being written refers to until it returns"""
+    names_given: bool = False
+    """the code of a half refers to what its last linear layer is given until it returns (BERT)"""
+    met: dict[object, Met] = {}
+    """what kinds of layers have in common"""
+    handed: list[Tensor] = []
+    """what layers are given beside their input in a way that checkpointing sees"""
 
-    def __init__(self, model: ModelSpec, options: Options, sizes: Sizes, names: dict[str, str]) -> None:
-        self.model = model
-        self.options = options
-        self.sizes = sizes
-        self.names = names
+    @classmethod
+    def of(cls, model: ModelSpec, options: Options, sizes: Sizes, names: dict[str, str]) -> Context:
+        """That of a model which runs so."""
+        made = cls(model, options, sizes, names)
         length = "P" if model.image_size else "s"
-        self.queries: int | str = 1 if options.decode else length
-        self.keys: str = "t" if options.decode or options.static else length
+        made.queries = 1 if options.decode else length
+        made.keys = "t" if options.decode or options.static else length
         if options.trained == "prefix":
-            self.keys = "sv"
-        self.prefix: Tensor | None = None
-        """trained keys and values of all layers"""
-        self.ids: Tensor | None = None
-        self.inputs: list[Tensor] = []
-        self.labels: Tensor | None = None
-        self.alibi: Tensor | None = None
-        self.masks: dict[str, Tensor] = {}
-        self.rotary: dict[str, tuple[Tensor, ...]] = {}
-        self.table: Parameter | None = None
-        self.before = "t1"
-        """length of the cache before a token is appended"""
-        self.causal = True
-        """a token sees only those before it"""
-        self.bias: Tensor | None = None
-        """added to the scores of every layer"""
-        self.distances: tuple[Tensor, Tensor] | None = None
-        """of every pair of tokens, and what each distance means"""
-        self.padding: Tensor | None = None
-        """which tokens count, as the batch says it"""
-        self.over: Context | None = None
-        """of the attention over an encoder's states"""
-        self.states: Tensor | None = None
-        """an encoder's states"""
-        self.lent: dict[str, tuple[Tensor, Tensor]] = {}
-        """keys and values that later layers use, by reach"""
-        self.temperatures: Tensor | None = None
-        """what queries of layers without rotation are scaled by, of each position"""
-        self.variants: dict[str, tuple[ModelSpec, Sizes]] = {}
-        """layers of other sizes, by mixer"""
-        self.own: Tensor | None = None
-        """embeddings that each layer has of its own, of all layers"""
-        self.entered: Tensor | None = None
-        """what the layers before all loops gave, or what is embedded, for layers that read it again"""
-        self.named: list[Tensor] = []
-        """what the code of the module that is being written refers to until it returns"""
-        self.names_given = model.norm_placement == "post" and _like_bert(model)
-        """the code of a half refers to what its last linear layer is given until it returns (BERT)"""
-        self.met: dict[object, Met] = {}
-        """what kinds of layers have in common"""
-        self.handed: list[Tensor] = []
-        """what layers are given beside their input in a way that checkpointing sees"""
+            made.keys = "sv"
+        made.names_given = model.norm_placement == "post" and _like_bert(model)
+        return made
 
     def give(self, x: Tensor) -> None:
         """``x`` is what the last linear layer of a half is given; see ``names_given``."""
         if self.names_given:
             self.named.append(x)
 
-    def _copy(self) -> Context:
-        other = object.__new__(Context)
-        for name in Context.__slots__:
-            setattr(other, name, getattr(self, name))
-        return other
-
     def frozen(self) -> Context:
         """The same where nothing is trained; what all layers share is shared."""
-        other = self._copy()
-        other.options = self.options._replace(trained="none", lora=None)
+        other = copy(self)
+        other.options = msgspec.structs.replace(self.options, trained="none", lora=None)
         return other
 
     def uncached(self) -> Context:
         """The same for a layer that keeps nothing, though it may look at what another run of it keeps."""
-        other = self._copy()
-        other.options = self.options._replace(cache=False)
+        other = copy(self)
+        other.options = msgspec.structs.replace(self.options, cache=False)
         return other
 
     def varied(self, mixer: str) -> Context:
         """The same for layers with ``mixer``, whose sizes are their own."""
-        other = self._copy()
+        other = copy(self)
         other.model, other.sizes = self.variants[mixer]
         return other
 
     def looking_at(self, keys: str) -> Context:
         """The same for attention over so many keys."""
-        other = self._copy()
+        other = copy(self)
         other.keys = keys
         return other
 
@@ -149,7 +121,7 @@ class Context:
     @contextmanager
     def _untrained(self) -> Iterator[None]:
         before = self.options
-        self.options = before._replace(trained="none")
+        self.options = msgspec.structs.replace(before, trained="none")
         yield
         self.options = before
 

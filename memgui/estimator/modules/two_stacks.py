@@ -37,11 +37,11 @@ def encoder_context(c: Context) -> Context:
     m, o = c.model, c.options
     source, target = ("A", "s") if m.num_mel_bins else ("s", "u")
     if m.num_mel_bins:
-        o = o._replace(masked=False)  # the sound is as long as the model hears
+        o = msgspec.structs.replace(o, masked=False)  # the sound is as long as the model hears
     bare = msgspec.structs.replace(m, explicit_mask=False)
-    over = Context(bare, o, c.sizes, c.names)
-    unpadded = o._replace(masked=False)
-    encoder = Context(bare, o._replace(cache=False), c.sizes, c.names)
+    over = Context.of(bare, o, c.sizes, c.names)
+    unpadded = msgspec.structs.replace(o, masked=False)
+    encoder = Context.of(bare, msgspec.structs.replace(o, cache=False), c.sizes, c.names)
     encoder.queries = encoder.keys = source
     encoder.causal = over.causal = False
     over.queries, over.keys = (1 if o.decode else target), source
