@@ -39,7 +39,8 @@ class Kind:
         trailing: list[Tensor] = []
         for block in blocks:
             tape = block.tape
-            shared += [one for one in tape.handed_out if not (self.recomputed and one.weight_copy)]
+            if tape.handed_out:
+                shared += [one for one in tape.handed_out if not (self.recomputed and one.weight_copy)]
             passed += tape.passed
             if tape.trailing:
                 trailing += [one for one in tape.trailing if self.recomputed or one not in block.saved]
@@ -132,12 +133,12 @@ class Stack:
         tape = self.frame.tape
         out = tape.out
         assert out is not None
-        giving = {kind for kind in self.kinds if kind.shared.things}
+        giving = {kind for kind in self.kinds if kind.shared.alike}
         runs = self.runs if giving else ()
         given = [tensor for kind, _ in runs if kind in giving for tensor in kind.shared.tensors]
         shared, held = [*tape.handed_out, *given], dict.fromkeys((*tape.held, *given))
-        saving = [block.saved for block in (self.frame, *self.blocks.values())]
-        saved = {one for one in held if one.origin == AMBIENT and any(one in each for each in saving)}
+        ambient = {one for one in held if one.origin == AMBIENT}
+        saved = {one for block in (self.frame, *self.blocks.values()) for one in block.saved.keys() & ambient}
         given_up = self._unseen(chosen) if checkpointing and chosen else set()
         kept = [one for one in held if one in saved or (checkpointing and one in shared)]
         if given_up:
@@ -153,7 +154,7 @@ class Stack:
         self.shared_kept = group([one for one in kept if one not in leaves] if leaves else kept)
         """what all layers share and autograd, or a checkpoint, keeps until they have run back"""
         makers = [block for kind in giving if not kind.recomputed for block in kind.blocks]
-        early = {one for block in makers for one in block.last_used.tensors}
+        early = {one for block in makers if block.tape.handed_out for one in block.last_used.tensors}
         self.shared_last = self.shared_kept
         if early:
             self.shared_last = group([one for one in self.shared_kept.tensors if one not in early])
@@ -178,7 +179,7 @@ class Stack:
         if first.recomputed:
             self.passed_last = [kind for kind, _ in self.runs if kind.recomputed][-1].passed
         """what nobody keeps: a checkpoint keeps what its layer was passed, which is nothing for the first"""
-        trailing = {bool(kind.trailing.things) for kind in self.kinds}
+        trailing = {bool(kind.trailing.alike) for kind in self.kinds}
         self.passed_forward = NONE if False in trailing else self.kinds[0].trailing
         """what the model's code refers to until the next layer has its own, and nobody keeps"""
         self.trails = len(trailing) > 1

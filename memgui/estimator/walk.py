@@ -90,7 +90,7 @@ class Walk(Inside):
             trailing = NONE
             ahead = self._ahead
             for kind, count in _first_apart(stack.runs, all_of_them=stack.trails):
-                if trailing.things:  # of the layer before, until this one returns
+                if trailing.alike:  # of the layer before, until this one returns
                     if row.layers:
                         yield row
                         live = row.after()
@@ -99,7 +99,7 @@ class Walk(Inside):
                 row.layers.append((ahead.get(kind) or self.ahead(kind), index, count))
                 index += count
                 held = index == 1 and embedded.entries
-                if held or kind.shared.things or trailing.things:
+                if held or kind.shared.alike or trailing.alike:
                     yield row
                     live = row.after()
                     live.add(trailing, stack.frame.sort_passing, -1)
