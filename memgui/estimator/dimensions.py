@@ -81,19 +81,9 @@ ON_RANK: dict[str, str] = {
 
 def model_values(model: ModelSpec, rank: int, virtual: int) -> dict[str, int]:
     """The value of every symbol in :data:`MODEL`."""
-    heads, shared = model.num_attention_heads, model.num_key_value_heads
-    rotated = model.head_dim if model.rotary_dim is None else model.rotary_dim
     return {
         "h": model.hidden_size,
-        "a": heads,
-        "a2": heads // 2,
-        "k": shared,
-        "d": model.head_dim,
-        "g": heads + 2 * shared,
-        "p": rotated,
-        "p2": rotated // 2,
-        "dp": model.head_dim - rotated,
-        "f": model.intermediate_size,
+        **own_values(model),
         "E": model.num_experts,
         "Ez": model.num_experts + model.zero_expert_num,
         "T": model.num_experts_per_tok,
@@ -102,17 +92,12 @@ def model_values(model: ModelSpec, rank: int, virtual: int) -> dict[str, int]:
         "w": model.n_shared_experts * model.shared_expert_intermediate_size,
         "lq": model.q_lora_rank or 0,
         "lk": model.kv_lora_rank or 0,
-        "lp": (model.kv_lora_rank or 0) + rotated,
         "ih": model.index_n_heads,
         "id": model.index_head_dim,
         "ihk": model.index_n_heads + 1,
-        "di": model.index_head_dim - rotated,
         "ib": model.index_block_size,
         "rc": model.compress_rate_csa,
         "rh": model.compress_rate_hca,
-        "nv": model.head_dim - rotated + (model.v_head_dim or model.head_dim),
-        "dv": model.v_head_dim or model.head_dim,
-        "dg": model.head_dim + (model.v_head_dim or model.head_dim),
         "gr": model.gated_norm_rank,
         "V": model.vocab_size,
         "Vo": model.output_vocab_size,
@@ -129,10 +114,33 @@ def model_values(model: ModelSpec, rank: int, virtual: int) -> dict[str, int]:
         **_state_space(model),
         **_linear(model),
         "lw": model.lru_width,
-        "lb": model.lru_width // heads,
         "Q": chunk_tokens(model),
         "K": convolution_tokens(model),
         "A": model.max_source_positions,
+    }
+
+
+def own_values(model: ModelSpec) -> dict[str, int]:
+    """Those that follow from :data:`~memgui.spec.variants.SIZES`: some layers may have others."""
+    heads, shared, size = model.num_attention_heads, model.num_key_value_heads, model.head_dim
+    rotated = size if model.rotary_dim is None else model.rotary_dim
+    of_values = model.v_head_dim or size
+    return {
+        "a": heads,
+        "a2": heads // 2,
+        "k": shared,
+        "d": size,
+        "g": heads + 2 * shared,
+        "p": rotated,
+        "p2": rotated // 2,
+        "dp": size - rotated,
+        "f": model.intermediate_size,
+        "lp": (model.kv_lora_rank or 0) + rotated,
+        "di": model.index_head_dim - rotated,
+        "nv": size - rotated + of_values,
+        "dv": of_values,
+        "dg": size + of_values,
+        "lb": model.lru_width // heads,
     }
 
 

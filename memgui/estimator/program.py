@@ -17,7 +17,7 @@ import msgspec
 
 from memgui.estimator.block import Block
 from memgui.estimator.coverage import require_covered
-from memgui.estimator.dimensions import model_values
+from memgui.estimator.dimensions import model_values, own_values
 from memgui.estimator.layer_runs import checkpointed, thawing
 from memgui.estimator.lifetimes import ALONE, Role
 from memgui.estimator.modules import layers
@@ -51,7 +51,7 @@ class Program:
         self.sizes = sizes = Sizes(on_rank(values, options.split))
         self.context = context = Context.of(model, options, sizes, names(model.model_type))
         if model.layer_variants:
-            self._vary(rank)
+            self._vary(values)
         self.kinds: list[Kind] = []
         self.stacks: list[Stack] = []
         plan = outline(context)
@@ -112,15 +112,15 @@ class Program:
         tape.out = write(tape, context, x)
         return Block(tape)
 
-    def _vary(self, rank: int) -> None:
-        """Layers of other sizes get sizes of their own."""
+    def _vary(self, values: Mapping[str, int]) -> None:
+        """Layers of other sizes get sizes of their own; ``values`` are those of the rest."""
         o = self.options
         alike: dict[tuple[tuple[str, int], ...], tuple[ModelSpec, Sizes]] = {}
         for mixer, changed in changes(self.model).items():
             what = tuple(changed.items())
             if what not in alike:
                 own = msgspec.structs.replace(self.model, **changed)
-                sizes = self.sizes.beside(on_rank(model_values(own, rank, o.virtual_tokens), o.split))
+                sizes = self.sizes.beside(on_rank({**values, **own_values(own)}, o.split))
                 alike[what] = own, sizes
             self.context.variants[mixer] = alike[what]
 
