@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple
 
+import msgspec
+
 from memgui.estimator.events import Gradient, gradient_of
 from memgui.estimator.keeping import Keeping
 from memgui.estimator.layout import ALONE, Layout
@@ -52,7 +54,7 @@ def _heap(things: tuple[tuple[State, int], ...]) -> Heap:
 _NOTHING = Heap()
 
 
-class Account(NamedTuple):
+class Account(msgspec.Struct, frozen=True, eq=False):
     """Bytes and counts that do not depend on the workload.
 
     ``weights``, ``buffers``, ``gradients`` and ``states`` list (thing, how often); ``*_bytes`` are

@@ -173,7 +173,8 @@ def on_stage(account: Account, program: Program, scheme: WeightScheme | None, sh
         count = here if layers else times * outside
         buffers += [(buffer, count) for buffer in block.tape.buffers if count]
     held = [*weights, *buffers]
-    return account._replace(
+    return msgspec.structs.replace(
+        account,
         weights=weights,
         buffers=tuple(buffers),
         weight_bytes=sum(thing.coefficient * count for thing, count in held),

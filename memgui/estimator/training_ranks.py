@@ -80,7 +80,7 @@ def stage_runs(
             run = TrainingRun(
                 scenario, shown, whole=whole, held=held, waiting=place.waiting, unused_buffers=unused
             )
-            run.account = run.account._replace(parameters=counted)
+            run.account = msgspec.structs.replace(run.account, parameters=counted)
             runs[stage, chunk, place.waiting, unused] = run
         yield place.name, run
 
