@@ -107,10 +107,14 @@ class Group(msgspec.Struct, eq=False, gc=False):
     def pairs(self) -> Pairs:
         """Their bytes."""
         if self.summed is None:
-            total: dict[int, int] = {}
-            for thing in self.alike:
-                total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
-            self.summed = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
+            if len(self.alike) == 1:
+                (thing,) = self.alike
+                self.summed = ((thing.coefficient, thing.monomial),)
+            else:
+                total: dict[int, int] = {}
+                for thing in self.alike:
+                    total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
+                self.summed = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
         return self.summed
 
     @property

@@ -138,7 +138,8 @@ class Stack:
         given = [tensor for kind, _ in runs if kind in giving for tensor in kind.shared.tensors]
         shared, held = [*tape.handed_out, *given], dict.fromkeys((*tape.held, *given))
         ambient = {one for one in held if one.origin == AMBIENT}
-        saved = {one for block in (self.frame, *self.blocks.values()) for one in block.saved.keys() & ambient}
+        blocks = self.frame, *self.blocks.values()
+        saved = {one for block in blocks for one in ambient.intersection(block.saved)}
         given_up = self._unseen(chosen) if checkpointing and chosen else set()
         kept = [one for one in held if one in saved or (checkpointing and one in shared)]
         if given_up:

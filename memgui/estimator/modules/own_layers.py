@@ -59,7 +59,8 @@ def _with_own(model: ModelSpec, sizes: Mapping[str, Mapping[str, Any]], layer: L
     blocks = layer.blocks
     width = changed.get(WIDTH, model.intermediate_size)
     if width != model.intermediate_size:  # equal ones are called after the first of them
-        first = next(one for one in model.layer_types if sizes.get(one, {}).get(WIDTH) == width)
+        mixers = dict.fromkeys(model.layer_types)
+        first = next(one for one in mixers if sizes.get(one, {}).get(WIDTH) == width)
         blocks = tuple([(f"{key}.{first}" if key in FEED_FORWARDS else key, write) for key, write in blocks])
     if model.norm_placement == "post_branch_attention" and mixer == "gated_delta_net":
         (_, _), (feed, _) = blocks

@@ -28,11 +28,9 @@ def projection(
     """
     o = c.options
     called = c.names.get(role, role)
-    dims = (*x.dims[: len(x.dims) - len(wide)], *out)
+    dims = x.dims[: -len(wide)] + out
     outward = cut if cut == "column" else ""
-    w = t.parameter(
-        f"{called}.weight", (*out, *wide), o.width, o.base_trained, cut, role=role, inputs=len(wide)
-    )
+    w = t.parameter(f"{called}.weight", out + wide, o.width, o.base_trained, cut, role=role, inputs=len(wide))
     width = 2 if o.base == "awq" else o.width  # there a buffer, which nothing prepares
     shift = t.parameter(f"{called}.bias", out, width, o.base_trained, outward) if bias else None
     beside = o.trained in ("lora", "ia3")

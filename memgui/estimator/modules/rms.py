@@ -218,10 +218,10 @@ def normalised(t: Tape, x: Tensor, w: Tensor | None, rows: Dims, form: Form) -> 
             if copies and grad:
                 used = t.tensor(w.name if form.weighs == COPIED else "1 + weight", w.dims, FP32, trained)
                 used.weight_copy = form.weighs == COPIED
-                kept = (*kept, used)
+                kept += (used,)
                 weight_ahead -= used.coefficient
         if grad:
-            saves = (*saves, used)
+            saves += (used,)
             behind += size
             if between < FP32:
                 behind += full
@@ -231,7 +231,9 @@ def normalised(t: Tape, x: Tensor, w: Tensor | None, rows: Dims, form: Form) -> 
             y = Tensor(
                 "normalised", dims, between, size, monomial, grad, MADE, key, part, module, loss, layout
             )
-            kept, saves, back = (*kept, y), (*saves, y), ((w, NEW), *back)
+            kept += (y,)
+            saves += (y,)
+            back = ((w, NEW), *back)
             behind += elements * wide
             if between == FP32:
                 ahead -= full
