@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -140,7 +140,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     if fixed:
         beside, over = _sizes(fixed, rests)
         weight_bytes, weight_excess = weight_bytes + beside, weight_excess + over
-    state_bytes, state_excess = _blocks(states.sizes, rests)
+    state_bytes, state_excess = _blocks(states.sizes.items(), rests)
     return Account(
         weights=kept,
         buffers=buffers,
@@ -243,22 +243,18 @@ def _sizes(things: Iterable[tuple[Tensor | Gradient | State, int]], rests: dict[
     for thing, count in things:
         size = thing.coefficient
         counts[size] = counts.get(size, 0) + count
-    return _blocks(counts, rests)
+    return _blocks(counts.items(), rests)
 
 
-def _in_bytes(sizes: Sizes) -> dict[int, int]:
-    """How many there are of so many bytes."""
-    counts: dict[int, int] = {}
-    for (elements, width), count in sizes.items():
-        size = elements * width
-        counts[size] = counts.get(size, 0) + count
-    return counts
+def _in_bytes(sizes: Sizes) -> list[tuple[int, int]]:
+    """Bytes, and how many there are of so many."""
+    return [(elements * width, count) for (elements, width), count in sizes.items()]
 
 
-def _blocks(counts: Mapping[int, int], rests: dict[int, int]) -> tuple[int, int]:
+def _blocks(counts: Iterable[tuple[int, int]], rests: dict[int, int]) -> tuple[int, int]:
     """The same of so many things of each size."""
     total = excess = 0
-    for size, count in counts.items():
+    for size, count in counts:
         rest = rests.get(size)
         if rest is None:
             rest = rests[size] = block_bytes(size) - size

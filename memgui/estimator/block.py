@@ -235,6 +235,19 @@ class Block:
     # -- bounds -----------------------------------------------------------------------------------
 
     @once
+    def entering(self) -> Pairs:
+        """The bytes of its input."""
+        carried = self.tape.carried
+        return () if carried is None else ((carried.coefficient, carried.monomial),)
+
+    @once
+    def starting(self) -> Pairs:
+        """The bytes of the gradient with which its backward begins."""
+        out = self.tape.out
+        assert out is not None
+        return ((out.coefficient, out.monomial),)
+
+    @once
     def most_forward(self) -> Pairs:
         """A bound on what is alive beyond the start while it runs."""
         return born_forward(self.tape) if self.like is None else self.like.most_forward
@@ -257,7 +270,7 @@ class Block:
     def most_left(self) -> tuple[Pairs, ...]:
         """A bound on what stays when it has run back: gradients of its weights, what is cached."""
         gradients = sum([one.coefficient for one in self.tape.parameters if one.grad])
-        return ((gradients, 0),), self.cache_kept.pairs
+        return ((gradients, 0),), self.cache_kept.pairs if self.tape.cached else ()
 
     # -- groups ---------------------------------------------------------------------------------
 

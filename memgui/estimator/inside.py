@@ -52,10 +52,10 @@ class Inside(Between):
         if roles is None:
             found.append(kind.shared.pairs)
             for block in kind.blocks:
-                found += block.input.pairs, block.most_forward
+                found += block.entering, block.most_forward
         elif not kind.recomputed:
             for block in kind.blocks:
-                found.append(block.start.pairs)
+                found.append(block.starting)
                 found += self._most_back(block, role_of(kind, roles, block))
         return tuple(found)
 

@@ -213,12 +213,13 @@ class Program:
             context = context.varied(layer.variant)
         blocks: list[Block] = []
         for name, write in layer.blocks:
-            variant = name, layer.weights, frozen, x.grad, x.width
+            given = layer.weights, frozen, x.grad, x.width
+            variant = name, given
             block = stack.blocks.get(variant)
             if block is None:
-                tape = taken_over(name, context, partial(_written, stack.blocks, variant))
+                tape = taken_over(name, context, partial(_written, stack.blocks, given))
                 if tape is not None:
-                    block = Block(tape, stack.blocks.get((LENDING.get(name, ""), *variant[1:])))
+                    block = Block(tape, stack.blocks.get((LENDING.get(name, ""), given)))
                 else:
                     pool = stack.pools.setdefault((layer.weights, len(blocks)), []) if layer.weights else None
                     block = self._block(name, write, context, x, pool, self.options.recomputed)
@@ -299,9 +300,9 @@ class Program:
         yield from self.beside
 
 
-def _written(blocks: Mapping[Variant, Block], variant: Variant, name: str) -> Tape | None:
-    """The tape of another block of the same variant."""
-    found = blocks.get((name, *variant[1:]))
+def _written(blocks: Mapping[Variant, Block], given: tuple[str, bool, bool, int], name: str) -> Tape | None:
+    """The tape of the block called ``name`` that is given the same."""
+    found = blocks.get((name, given))
     return None if found is None else found.tape
 
 

@@ -103,8 +103,8 @@ LAYER_KEYS = {"layers": "layer", "encoder": "encoder.layer", "decoder": "layer"}
 """What moments are called: of the block before a stack's layers, and of its layers."""
 
 
-Variant = tuple[str, str, bool, bool, int]
-"""Of a block: name, the weights it shares, whether it is frozen, gradient and width of its input."""
+Variant = tuple[str, tuple[str, bool, bool, int]]
+"""Of a block: its name; the weights it shares, whether it is frozen, gradient and width of its input."""
 
 
 class Stack:

@@ -206,14 +206,14 @@ class Walk(Inside):
         inside: list[tuple[Pairs, ...]] = []
         for stack in program.stacks:
             frame = stack.frame
-            waiting += frame.start.pairs, stack.leaf.pairs, stack.results_kept.pairs
+            waiting += frame.starting, stack.leaf.pairs, stack.results_kept.pairs
             if stack is not program.stacks[0]:
                 waiting += frame.most_left
                 inside.append((frame.most_back_in_any,))
             for kind in stack.kinds:
                 inside.append(
                     (
-                        *[block.start.pairs for block in kind.blocks],
+                        *[block.starting for block in kind.blocks],
                         *[block.most_back_in_any for block in kind.blocks],
                     )
                 )
