@@ -109,8 +109,15 @@ class Block:
         self.like = like
         self.saved = saved_roots(tape) if tape.training else {}
         self._folded = tape.folded
-        self.carried = tape.carried is not None and tape.carried in self.saved
+        carried, out = tape.carried, tape.out
+        self.carried = carried is not None and carried in self.saved
         """whether the block saves its own input"""
+        self.entering: Pairs = () if carried is None else ((carried.coefficient, carried.monomial),)
+        """the bytes of its input"""
+        self.starting: Pairs = () if out is None else ((out.coefficient, out.monomial),)
+        """the bytes of the gradient with which its backward begins"""
+        self.sort_running: Callable[[Thing], str] = partial(_saved_or_not, self.saved, "gradients")
+        """autograd keeps what it saves; new gradients are gradients"""
         self._sparing: dict[int, Sparing] = {}
         self._backs: dict[tuple[bool, bool, bool, Consumer | None, Role], Back] = {}
         self._outcomes: dict[tuple[bool, Role], Outcome] = {}
@@ -235,19 +242,6 @@ class Block:
     # -- bounds -----------------------------------------------------------------------------------
 
     @once
-    def entering(self) -> Pairs:
-        """The bytes of its input."""
-        carried = self.tape.carried
-        return () if carried is None else ((carried.coefficient, carried.monomial),)
-
-    @once
-    def starting(self) -> Pairs:
-        """The bytes of the gradient with which its backward begins."""
-        out = self.tape.out
-        assert out is not None
-        return ((out.coefficient, out.monomial),)
-
-    @once
     def most_forward(self) -> Pairs:
         """A bound on what is alive beyond the start while it runs."""
         return born_forward(self.tape) if self.like is None else self.like.most_forward
@@ -356,11 +350,6 @@ class Block:
         return group((self.tape.out,) if self.tape.out is not None else ())
 
     # -- components -----------------------------------------------------------------------------
-
-    @once
-    def sort_running(self) -> Callable[[Thing], str]:
-        """Autograd keeps what it saves; new gradients are gradients."""
-        return partial(_saved_or_not, self.saved, "gradients")
 
     @once
     def sort_adding(self) -> Callable[[Thing], str]:
