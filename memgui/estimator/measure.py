@@ -69,6 +69,14 @@ class Bytes:
             known[stock] = found
         return found
 
+    def together(self, group: Group) -> int:
+        """The bytes of the things in a group."""
+        size = self._groups.get(group)
+        if size is None:
+            values = self.values
+            size = self._groups[group] = sum([one.coefficient * values[one.monomial] for one in group.alike])
+        return size
+
     def sums(self, parts: Iterable[Pairs]) -> int:
         """The bytes of (coefficient, monomial) pairs."""
         total = 0
@@ -226,9 +234,7 @@ class Contents:
 
     def _add_each(self, group: Group, sort: Sorter, times: int, components: dict[str, int]) -> int:
         """The same of what is not listed yet."""
-        excess = amount = 0
-        before = group.component
-        alike = bool(before)
+        excess = 0
         values, rests = self.numbers.values, self._rests
         for thing in group.alike:
             size = thing.coefficient * values[thing.monomial]
@@ -236,14 +242,14 @@ class Contents:
             if rest is None:
                 rest = rests[size] = block_bytes(size) - size
             excess += rest
-            if not alike:
+        if group.component:
+            known = components.get(group.component, 0)
+            components[group.component] = known + self.numbers.together(group) * times
+        else:
+            for thing in group.alike:
                 component = sort(thing)
-                if component != before:
-                    if amount:
-                        components[before] = components.get(before, 0) + amount * times
-                    amount, before = 0, component
-            amount += size
-        components[before] = components.get(before, 0) + amount * times
+                size = thing.coefficient * values[thing.monomial]
+                components[component] = components.get(component, 0) + size * times
         return excess * times
 
     def bag(self, stock: Stock) -> Bag:

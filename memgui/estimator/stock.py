@@ -30,7 +30,7 @@ class Stock(msgspec.Struct, eq=False, gc=False):
     """
 
     before: Stock | None = None
-    entries: tuple[tuple[Group | Stock, Sorter, int], ...] = ()
+    entries: list[tuple[Group | Stock, Sorter, int]] = []
     counted: bool = False
     pairs: Pairs | None = None
     listed: int = 0
@@ -39,15 +39,15 @@ class Stock(msgspec.Struct, eq=False, gc=False):
     def add(self, group: Group, sort: Sorter, times: int = 1) -> None:
         """The things of ``group`` come (or go) ``times`` times."""
         if group.alike:
-            self.entries += ((group, sort, times),)
+            self.entries.append((group, sort, times))
 
     def include(self, other: Stock, times: int = 1) -> None:
         """All that is in another stock comes (or goes) ``times`` times."""
-        self.entries += ((other, _each, times),)
+        self.entries.append((other, _each, times))
 
     def grown(self, other: Stock, times: int = 1) -> Stock:
         """What is there when all that is in another stock has come (or gone) ``times`` times."""
-        return Stock(self, ((other, _each, times),))
+        return Stock(self, [(other, _each, times)])
 
     def happen(self, events: Events, sort: Sorter, stop: int | None = None, *, whole: bool = True) -> None:
         """The first ``stop`` events happen (all of them); see :meth:`Events.net`."""
