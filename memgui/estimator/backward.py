@@ -7,6 +7,8 @@ gradient and what it saved die.  Where two gradients meet they are summed in pla
 
 from __future__ import annotations
 
+from typing import Final
+
 from memgui.estimator.events import NONE, Events, Gradient, Group, Inner, Scratch, Until, gradient_of
 from memgui.estimator.lifetimes import Consumer, Role
 from memgui.estimator.op import backwards
@@ -16,6 +18,10 @@ from memgui.estimator.tape import ALIAS, NEW, PARAMETER, REPLACES, Op, Tape, Ten
 
 STATES_MADE = Op("zeros_like", "optimizer", "", (), (), (), (), None, None, None, None)
 """What runs as an optimizer that steps in the backward pass makes a weight's states."""
+
+
+FEW: Final = 12
+"""So many events are worth looking at together."""
 
 
 class Back:
@@ -66,8 +72,8 @@ def backward(
     At its beginning the gradient of the block's output (``start``) and all of ``saved`` are alive, at its
     end the gradient of its input and of its weights.  ``accumulate``: gradients of weights exist already,
     so each new one is added to them and dies, or a ``consumer`` takes it.  ``keep_input`` and
-    ``repeated``: see :func:`memgui.estimator.saved.staying_in`.  After operators ``until`` is asked whether
-    that is enough.
+    ``repeated``: see :func:`memgui.estimator.saved.staying_in`.  After some events each ``until`` is asked
+    whether that is enough.
     """
     assert tape.out is not None
     back = Back()
@@ -91,6 +97,7 @@ def backward(
     later: list[tuple[Gradient, Scratch | None]] = []
     wide: list[tuple[Gradient, Scratch]] = []
     dying: list[Tensor] = []
+    asked = FEW
     # a weight's gradient stays as it is: nobody adds to it, takes it or waits for another
     simple = not (accumulate or waiting or role.starts or coming)
     for op in reversed(tape.ops) if tape.folded or tape.regions else backwards(tape.written):
@@ -99,9 +106,10 @@ def backward(
             continue
         outs = op.outs
         if len(outs) == 1:
-            if outs[0] not in grads:
+            came = grads.pop(outs[0], None)
+            if came is None:
                 continue
-            arrived = [grads.pop(outs[0])]
+            arrived = [came]
         else:
             arrived = [grads.pop(tensor) for tensor in outs if tensor in grads]
             if not arrived:
@@ -203,8 +211,10 @@ def backward(
             meeting.clear()
         ends.append(len(things))
         operators.append(op)
-        if until is not None and until(events):
-            return back
+        if until is not None and len(things) >= asked:
+            if until(events):
+                return back
+            asked = len(things) + FEW
     back.whole = True
     for tensor, gradient in role.starts.items():
         if tensor.origin != PARAMETER:

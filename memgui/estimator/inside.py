@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from memgui.estimator.backward import Back
@@ -39,14 +39,8 @@ class Inside(Between):
             inside.spots = tuple(found)
         return inside.spots
 
-    def bounds(self, inside: Layer | Outside) -> Iterable[tuple[Stock, tuple[Pairs, ...]]]:
-        """No more is ever alive inside than one of the stocks and what comes with it."""
-        if isinstance(inside, Layer) and inside.roles is None:
-            return self.bounds_forward(inside.kind)
-        return [(spot.before, spot.most) for spot in self.spots(inside)]
-
     def loose(self, layer: Layer) -> tuple[Pairs, ...]:
-        """A looser bound than :meth:`bounds`, without a look at what dies; none where that is hard."""
+        """A looser bound than that on each spot, without a look at what dies; none where that is hard."""
         kind, roles = layer.kind, layer.roles
         found: list[Pairs] = []
         if roles is None:

@@ -91,10 +91,6 @@ class Bytes:
         return thing.coefficient * self.values[thing.monomial]
 
 
-FEW = 12
-"""So many events are worth looking at together."""
-
-
 class Watch:
     """Goes along with events as they come; says when no further one can have more alive than there has been.
 
@@ -111,8 +107,6 @@ class Watch:
         self._live = self._seen = self.most = self.stop = 0
 
     def __call__(self, events: Events) -> bool:
-        if len(events.things) < self._seen + FEW:
-            return False
         self.see(events)
         return self._bound <= self.most
 

@@ -79,15 +79,11 @@ class Heights:
         sight = self._look(inside, -1)
         return sight.most, sight.spots[sight.at]
 
-    def _look(self, inside: Layer | Outside, floor: int) -> Sight:
-        """What is seen of the events inside where these are looked at only if a bound says that it pays.
-
-        That is where the peak may lie there, and where no less than ``floor`` may be alive.
-        """
-        numbers = self.numbers
+    def _sight(self, inside: Layer | Outside) -> Sight:
+        """What is seen of it so far: at first where it may be looked at."""
         sight = self._sights.get(inside)
         if sight is None:
-            spots = self.spots(inside)
+            numbers, spots = self.numbers, self.spots(inside)
             there = [numbers.bytes(spot.before) for spot in spots]
             bounds = [
                 (before + numbers.sums(spot.most), -index)
@@ -95,6 +91,14 @@ class Heights:
             ]
             bounds.sort(reverse=True)
             sight = self._sights[inside] = Sight(spots, there, bounds)
+        return sight
+
+    def _look(self, inside: Layer | Outside, floor: int) -> Sight:
+        """What is seen of the events inside where these are looked at only if a bound says that it pays.
+
+        That is where the peak may lie there, and where no less than ``floor`` may be alive.
+        """
+        numbers, sight = self.numbers, self._sight(inside)
         bounds, seen = sight.bounds, sight.seen
         while seen < len(bounds):
             bound, negative = bounds[seen]
@@ -136,9 +140,11 @@ class Heights:
         """No less than is ever alive inside."""
         most = self._bounds.get(inside)
         if most is None:
-            numbers = self.numbers
-            bounds = self.walk.bounds(inside)
-            most = max([numbers.bytes(before) + numbers.sums(pairs) for before, pairs in bounds])
+            if isinstance(inside, Layer) and inside.roles is None:
+                numbers, bounds = self.numbers, self.walk.bounds_forward(inside.kind)
+                most = max([numbers.bytes(before) + numbers.sums(pairs) for before, pairs in bounds])
+            else:
+                most = self._sight(inside).bounds[0][0]
             self._bounds[inside] = most
         return most
 

@@ -251,7 +251,8 @@ class Tape(msgspec.Struct, eq=False):
 
     def use(self, *tensors: Tensor) -> None:
         """Python still refers to ``tensors`` up to here (an argument of a call that returns now)."""
-        self.run("", tensors, (), (), ())
+        part, module, region = self.part, self.module, self.region
+        self.written.append(Op("", part, module, tensors, (), (), (), None, None, None, None, region))
 
     def cut_off(self, *tensors: Tensor) -> None:
         """From here on a graph alone refers to ``tensors``, and leads nowhere: who saves nothing has none."""
