@@ -220,7 +220,7 @@ class Walk(Inside):
         return Beside(tuple(waiting), tuple(inside), (program.stacks[0].frame.most_back_in_any,))
 
     def _way_back(self) -> Iterator[Point | Row]:
-        program = self.program
+        program, behind = self.program, self._behind
         yield self.loss_back
         live = self.after_loss
         for stack in reversed(program.stacks):
@@ -246,7 +246,8 @@ class Walk(Inside):
                         live.add(one, stack.frame.sort_input, times)
                     row = Row(stack.layer_key, live, [], -1)
                 if kind.out.grad:
-                    row.layers.append((self.behind(kind, roles, end), last, count))
+                    layer = behind.get((kind, roles, end)) or self.behind(kind, roles, end)
+                    row.layers.append((layer, last, count))
                 last -= count
             if row.layers:
                 yield row
