@@ -1,80 +1,203 @@
-"""What tapes have in common, written once."""
+"""What tapes have in common, written once.
+
+Kinds of layers whose inputs are alike run mostly the same operators.  Their tapes are made of the same
+stretches (:class:`~memgui.estimator.op.Stretch`), on tensors that stand for those of each tape until it is
+written out (:meth:`~memgui.estimator.tape.Tape.apart`); what a tape is asked for before is its own from the
+start: its input, its weights, what it hands on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from memgui.estimator.op import Pattern
-from memgui.estimator.tape import Parameter, Tape, Tensor
+from memgui.estimator.bounds import pairs
+from memgui.estimator.op import Op, Stretch, on_others
+from memgui.estimator.own import Own
+from memgui.estimator.tape import ALIAS, PARAMETER, PROMOTED, Parameter, Tape, Tensor
 
 
-class Met:
-    """A stretch of operators, and the tape that it was first written on."""
+class Common:
+    """Stretches that tapes have in common, by what they are called and given; what comes of each."""
 
-    __slots__ = ("folded", "pattern", "tape")
+    __slots__ = ("_like", "_same", "inputs", "results")
 
-    def __init__(self, pattern: Pattern, tape: Tape) -> None:
-        self.pattern = pattern
-        self.tape = tape
-        self.folded = False
+    def __init__(self) -> None:
+        self.inputs: dict[object, Tensor] = {}
+        self.results: dict[tuple[str, Tensor], tuple[Tensor, ...]] = {}
+        self._same: dict[object, Stretch] = {}
+        self._like: dict[object, Stretch] = {}
 
-    def fold(self) -> None:
-        """One operator stands for it where it was written, too."""
-        if self.folded:
-            return
-        self.folded = True
-        ops, written = self.pattern.written, self.tape.written
-        if ops and ops[0] in written:
-            start = written.index(ops[0])
-            end = start + len(ops)
-            if written[start:end] == ops:
-                written[start:end] = [self.pattern.standing(self.pattern.tensors)]
-                self.tape.folded = True
+    def add(self, called: object, made: Stretch) -> None:
+        """Another one has been written."""
+        self._same[called, made.given] = self._like[called, made.given[0]] = made
+
+    def find(self, called: object, given: tuple[Tensor, ...]) -> Stretch | None:
+        """One that is called so: of what is given, or of what is like it but for the first."""
+        found = self._same.get((called, given))
+        if found is None:
+            like = self._like.get((called, given[0]))
+            if like is not None and all(map(_is_like, like.given, given)):
+                found = self._same[called, given] = like.on(given)
+        return found
+
+
+def common_input(t: Tape, common: Common, x: Tensor, trained: str, width: int) -> Tensor:
+    """What stands for the input of all tapes whose inputs are like ``x``.
+
+    Of models ``trained`` in one way, with weights so wide: no copies of which autocast remembers.
+    """
+    if t.recomputed or t.pool is not None or t.autocast not in (0, width):
+        return x
+    t.own = Own(t.key)
+    known = common.inputs.setdefault((t.sizes, trained, x.dims, x.width, x.grad, x.layout), x)
+    if known is not x:
+        t.own.same[known] = x
+        t.folded = True
+    return known
 
 
 def alike(
     t: Tape,
-    met: dict[object, Met],
-    key: tuple[object, ...],
+    common: Common,
+    name: str,
     write: Callable[[], tuple[Tensor, ...]],
     *given: Tensor,
+    variant: object = None,
     reused: Sequence[Parameter] = (),
-    named: int = 0,
-) -> tuple[tuple[Tensor, ...], list[Parameter]]:
+) -> tuple[tuple[Tensor, ...], Sequence[Parameter]]:
     """What ``write`` makes of ``given`` and of weights used once already; the weights it has of its own.
 
-    Other tapes have written the same where ``met`` knows it; then one operator stands for it.  The first
-    ``named`` results are only referred to outside.
+    Other tapes may have written the same.  Any ``variant``, and whatever further tensors it is given, ends in
+    what the first of that ``name`` made, where that is alike.
     """
-    traits = [(one.dims, one.width, one.grad, one.layout) for one in given]
-    full = (*key, t.part, t.module, t.sizes, *traits, *[one.grad for one in reused])
-    known = met.get(full)
-    pattern = known.pattern if known is not None else None
-    if pattern is None or t.recomputed or t.pool is not None or not pattern.usable:
-        start, first, buffers = len(t.written), len(t.parameters), len(t.buffers)
-        before = _beside(t)
-        outs = write()
-        weights = t.parameters[first:]
-        if pattern is None and before == _beside(t):
-            ops = t.written[start:]
-            own = weights, t.buffers[buffers:]
-            end = t.part, t.module
-            met[full] = Met(Pattern(ops, given, outs, reused, *own, named, end, folded=t.folded), t)
-        return outs, weights
-    if known is not None and known.tape is not t:
-        known.fold()
-    made, weights, outs = pattern.on(given, reused, t.key)
-    t.written.append(made)
-    t.folded = True
-    t.part, t.module = pattern.end
-    t.parameters += weights
-    t.reused.update(reused)
-    for one in pattern.buffers:
-        t.buffer(one.name, one.dims, one.width)
+    if t.own is None:
+        first = len(t.listed)
+        return write(), t.listed[first:]
+    called = name, variant, t.part, t.module
+    found = common.find(called, given)
+    if found is not None:
+        _go_on(t, found)
+        return found.results, found.weights
+    start, first, buffers = len(t.written), len(t.listed), len(t.buffers)
+    before = _beside(t)
+    outs = write()
+    weights = t.listed[first:]
+    if before == _beside(t):
+        ops = t.written[start:]
+        outs = _ending(ops, outs, common.results.setdefault((name, given[0]), outs))
+        made = stretch_of(t, ops, given, outs, weights, t.buffers[buffers:], reused)
+        common.add(called, made)
+        t.written[start:] = (made,)
+        t.folded = True
     return outs, weights
+
+
+def stretch_of(
+    t: Tape,
+    ops: Sequence[Op],
+    given: tuple[Tensor, ...],
+    results: tuple[Tensor, ...],
+    weights: Sequence[Parameter],
+    buffers: Sequence[Tensor],
+    reused: Sequence[Parameter] = (),
+) -> Stretch:
+    """What stands for ``ops``, the last of a tape, told in one go through them."""
+    made: set[Tensor] = set()
+    met: set[Tensor] = set()
+    kept: dict[Tensor, int] = {}
+    others: list[Tensor] = []
+    going_on = {*results, *[one.root for one in results]}
+    total, back = [0] * len(t.sizes.monomials), [0] * len(t.sizes.monomials)
+    for op in ops:
+        for tensor in op.outs:
+            if tensor.base is None:
+                total[tensor.monomial] += tensor.coefficient
+        made.update(op.outs)
+        for tensor in op.saves:
+            root = tensor.base or tensor
+            if root in kept:
+                kept[root] += 1
+            elif root in made and root not in going_on:
+                kept[root] = 1
+            elif root.origin != PARAMETER:
+                others.append(root)
+        for tensor, how in op.back:
+            if how != ALIAS:
+                back[tensor.monomial] += tensor.coefficient
+                if how == PROMOTED:
+                    back[tensor.monomial] += tensor.coefficient // tensor.width * op.outs[0].width
+            if tensor.origin != PARAMETER:
+                if tensor in met:  # where gradients meet, their sum is a further one
+                    back[tensor.monomial] += tensor.coefficient
+                else:
+                    met.add(tensor)
+        if op.extra is not None:
+            total[op.extra[1]] += op.extra[0]
+        if op.inner is not None:
+            total[op.inner[1]] += op.inner[0]
+        if op.back_extra is not None:
+            back[op.back_extra[1]] += op.back_extra[0]
+        if op.back_inner is not None:
+            back[op.back_inner[1]] += op.back_inner[0]
+    return Stretch(
+        *("", "", "", (), (), tuple(others), (), (0, 0), (0, 0), None, None),
+        written=ops,
+        given=given,
+        kept=kept,
+        born=pairs(total),
+        born_back=pairs(back),
+        inward=[*(met - made), *(met & going_on)],
+        weights=weights,
+        buffers=buffers,
+        reused=reused,
+        results=results,
+        end=(t.part, t.module),
+    )
+
+
+def own(t: Tape, tensor: Tensor) -> Tensor:
+    """What of the tape stands for a tensor that others may have, too, once it is handed out."""
+    if t.own is None:
+        return tensor
+    if tensor.base is not None:
+        t.own.of(tensor.base)
+    return t.own.of(tensor)
+
+
+def _go_on(t: Tape, found: Stretch) -> None:
+    """Others have written it: it is listed."""
+    t.written.append(found)
+    t.folded = True
+    t.part, t.module = found.end
+    t.listed += found.weights
+    t.reused.update(found.reused)
+    for buffer in found.buffers:
+        t.buffer(buffer.name, buffer.dims, buffer.width)
+
+
+def _ending(ops: list[Op], outs: tuple[Tensor, ...], known: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Let operators end in what is ``known`` to be made elsewhere, where that is like what they make."""
+    same = dict(zip(outs, known, strict=True))
+    if outs is known or not all(map(_is_like, outs, known)):
+        return outs
+    for index, op in enumerate(ops):
+        for out in op.outs:
+            if out.base in same:
+                out.base = same[out.base]
+        if not (same.keys().isdisjoint(op.outs) and same.keys().isdisjoint(op.ins)):
+            ops[index] = on_others(op, same)
+    return known
+
+
+def _is_like(one: Tensor, other: Tensor) -> bool:
+    """Whether one may stand for the other."""
+    if one is other:
+        return True
+    traits = one.dims, one.width, one.grad, one.layout, one.loss, one.base
+    return traits == (other.dims, other.width, other.grad, other.layout, other.loss, None)
 
 
 def _beside(t: Tape) -> tuple[object, ...]:
     """What operators leave on the tape beside themselves."""
     lists = len(t.cast_cache), len(t.replaced), t.regions, t.forgets, t.leaf
-    return (*lists, t.held, t.cached, t.handed_out, t.passed, t.pinned, t.referred)
+    return (*lists, t.held, t.cached, t.handed_out, t.passed, t.pinned, t.referred, t.dangling)

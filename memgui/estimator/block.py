@@ -66,7 +66,7 @@ class Sparing:
 
 
 def _apart(tape: Tape, saved: dict[Tensor, int]) -> None:
-    """Write a tape out; what patterns lent to it is its own from here on."""
+    """Write a tape out; all that it saves is its own from here on."""
     tape.apart()
     if tape.training:
         own = saved_roots(tape)
@@ -81,7 +81,7 @@ def _kept(tape: Tape, saved: dict[Tensor, int]) -> tuple[Tensor, ...]:
 
 
 def _kept_apart(tape: Tape, saved: dict[Tensor, int]) -> tuple[Tensor, ...]:
-    """The same, with nothing that patterns lent."""
+    """The same, with nothing that stands for its own."""
     with TURN:
         if tape.folded:
             _apart(tape, saved)
@@ -222,9 +222,7 @@ class Block:
     def _read(self, waiting: tuple[Tensor, ...]) -> Reading:
         found = self._readings.get(waiting)
         if found is None:
-            found = self._readings[waiting] = read_back(self.tape, waiting)
-            if not self.tape.folded:
-                self.apart()
+            found = self._readings[waiting] = read_back(self.apart(), waiting)
         return found
 
     @once
@@ -263,7 +261,7 @@ class Block:
     @once
     def most_left(self) -> tuple[Pairs, ...]:
         """A bound on what stays when it has run back: gradients of its weights, what is cached."""
-        gradients = sum([one.coefficient for one in self.tape.parameters if one.grad])
+        gradients = sum([one.coefficient for one in self.tape.listed if one.grad])
         return ((gradients, 0),), self.cache_kept.pairs if self.tape.cached else ()
 
     # -- groups ---------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ def born_back(tape: Tape, waiting: Iterable[Tensor]) -> Pairs:
     total = [0] * len(tape.sizes.monomials)
     met: set[Tensor | None] = {tape.out, *waiting}
     folded = tape.folded
+    if tape.own is not None:
+        met |= {one for one, own in tape.own.same.items() if own in met}
     for op in tape.written:
         if op.back_extra is not None:
             coefficient, monomial = op.back_extra
@@ -61,11 +63,9 @@ def born_back(tape: Tape, waiting: Iterable[Tensor]) -> Pairs:
 
 def _born_back(op: Stretch, total: list[int], met: set[Tensor | None]) -> None:
     """Add what an operator that stands for several allocates."""
-    pattern, tensors = op.pattern, op.tensors
-    for coefficient, monomial in pattern.born_back:
+    for coefficient, monomial in op.born_back:
         total[monomial] += coefficient
-    for index in pattern.inward:
-        tensor = tensors[index]
+    for tensor in op.inward:
         if tensor in met:
             total[tensor.monomial] += tensor.coefficient
         else:
@@ -84,7 +84,7 @@ def born_forward(tape: Tape) -> Pairs:
             coefficient, monomial = op.extra
             total[monomial] += coefficient
             if folded and type(op) is Stretch:
-                for coefficient, monomial in op.pattern.born:
+                for coefficient, monomial in op.born:
                     total[monomial] += coefficient
         if op.inner is not None:
             coefficient, monomial = op.inner

@@ -13,7 +13,6 @@ import msgspec
 from memgui.estimator.bounds import born_forward, pairs, summed
 from memgui.estimator.events import Gradient, Group, Pairs, gradient_of, group
 from memgui.estimator.lifetimes import Role
-from memgui.estimator.op import Stretch
 from memgui.estimator.tape import ALIAS, NEW, PARAMETER, PROMOTED, Tape, Tensor
 
 
@@ -66,7 +65,7 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
     awaited = frozenset(waiting)
     coming = coming_to(tape)
     total = [0] * len(tape.sizes.monomials)
-    whole, folded = tape.leaf is None, tape.folded  # whose gradient stays
+    whole = tape.leaf is None  # whose gradient stays
     for op in reversed(tape.written):
         edges = op.back
         if not edges:
@@ -97,11 +96,6 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
         if op.back_extra is not None:
             coefficient, monomial = op.back_extra
             total[monomial] += coefficient
-            if folded and type(op) is Stretch:
-                if not reached.issuperset(outs):  # not all of it is reached
-                    return read_back(tape.apart(), waiting)
-                for coefficient, monomial in op.pattern.born_back:
-                    total[monomial] += coefficient
         if op.back_inner is not None:
             coefficient, monomial = op.back_inner
             total[monomial] += coefficient

@@ -293,10 +293,13 @@ class Program:
         frames = [(stack.frame, 1) for stack in self.stacks]
         return (*frames, *counts.items(), (self.tail, 1))
 
-    def weights(self) -> Iterator[tuple[list[Parameter], int]]:
-        """The weights of every block, and those beside, with how often each of them occurs."""
+    def weights(self, *, alike: bool = False) -> Iterator[tuple[list[Parameter], int]]:
+        """The weights of every block, and those beside, with how often each of them occurs.
+
+        ``alike``: one may stand for those of several blocks.
+        """
         for block, count in self.blocks:
-            yield block.tape.parameters, count
+            yield block.tape.listed if alike else block.tape.parameters, count
         yield from self.beside
 
 

@@ -34,7 +34,7 @@ class Cast:
         self._places = tuple(places)
         blocks = dict.fromkeys([block for layer, _ in self._places for block in layer])
         shared = [tensor for block in blocks for tensor in block.tape.handed_out if tensor.grad]
-        shared += [p for block in blocks for p in block.tape.parameters if p.tied and p.grad]
+        shared += [p for block in blocks for p in block.tape.listed if p.tied and p.grad]
         self._waiting = {tensor: gradient_of(tensor) for tensor in shared}
         self.buffers = self._waiting.values()
         """the gradients that may wait for others"""
@@ -125,4 +125,4 @@ def _touched(block: Block, shared: Mapping[Tensor, Gradient]) -> frozenset[Tenso
         if reading.whole:
             weights = [weight for weight in reading.reached if weight in shared]
             return frozenset([*(shared.keys() & reading.passed), *weights])
-    return frozenset([tensor for op in block.tape.written for tensor, _ in op.back if tensor in shared])
+    return frozenset([tensor for op in block.apart().written for tensor, _ in op.back if tensor in shared])

@@ -96,7 +96,10 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
             elif root.origin != PARAMETER:
                 saved[root] = 1
         if folded and isinstance(op, Stretch):
-            saved |= op.pattern.saved
+            saved |= op.kept
+    for stands, own in tape.own.same.items() if folded and tape.own is not None else ():
+        if stands in saved:
+            saved[own] = saved.pop(stands)
     return saved
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from memgui.estimator.block import Block, Sparing
 from memgui.estimator.events import NONE, Group, gradient_of, group
 from memgui.estimator.fetched import staying_here
+from memgui.estimator.op import unfolded
 from memgui.estimator.roles import Roles
 from memgui.estimator.tape import AMBIENT, Parameter, Tensor
 
@@ -69,20 +70,24 @@ class Kind:
     def used(self, chosen: Collection[Tensor]) -> list[Tensor]:
         """What of ``chosen``, which others made, such a layer is handed or saves."""
         if self.recomputed:
-            read = {one.root for block in self.blocks for op in block.tape.written for one in op.ins}
+            read = {one.root for one in _read(self.blocks)}
         else:
             read = {one for block in self.blocks for one in block.ambient}
         return [one for one in chosen if one in read]
 
     def reads(self, chosen: Collection[Tensor]) -> bool:
         """Whether such a layer reads any of ``chosen``."""
-        written = (op for block in self.blocks for op in block.tape.written)
-        return any(one.root in chosen for op in written for one in op.ins)
+        return any(one.root in chosen for one in _read(self.blocks))
 
     @property
     def parameters(self) -> Iterator[Parameter]:
         """Weights of one layer of this kind."""
         return (parameter for block in self.blocks for parameter in block.tape.parameters)
+
+
+def _read(blocks: Iterable[Block]) -> Iterator[Tensor]:
+    """What operators of the blocks read; what others made is the same for all that have them in common."""
+    return (one for block in blocks for op in unfolded(block.tape.written) for one in op.ins)
 
 
 def _sparing(blocks: tuple[Block, ...]) -> tuple[Sparing, ...]:
@@ -205,8 +210,8 @@ class Stack:
 
     def _unseen(self, chosen: Collection[Tensor]) -> set[Tensor]:
         """What of ``chosen`` no layer that is checkpointed is handed."""
-        tapes = [block.tape for kind in self.kinds if kind.recomputed for block in kind.blocks]
-        return {*chosen}.difference(tensor.root for tape in tapes for op in tape.written for tensor in op.ins)
+        blocks = [block for kind in self.kinds if kind.recomputed for block in kind.blocks]
+        return {*chosen}.difference(one.root for one in _read(blocks))
 
     def _let_go_early(self, chosen: Collection[Tensor]) -> None:
         """Find what goes before all layers have run back, as the first of them do not use it."""

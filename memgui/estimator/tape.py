@@ -9,6 +9,7 @@ module states a sum.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
@@ -16,6 +17,7 @@ import msgspec
 
 from memgui.estimator.once import TURN
 from memgui.estimator.op import ALIAS, NEW, PROMOTED, REPLACES, Back, Op, copy, one_by_one
+from memgui.estimator.own import Own
 from memgui.estimator.tensor import (
     AMBIENT,
     BY_HEAD,
@@ -66,7 +68,9 @@ class Tape(msgspec.Struct, eq=False):
     lets it go after use.  The ``final`` one ends in the loss, whose gradient the caller holds.
     ``recomputed`` names the stretches that are computed again in backward; a ``compiled`` block went
     through torch.compile.  Of an ``ordered`` one it will be asked what runs after what, so that nothing is
-    said in short.  ``old``: PyTorch before 1.11 runs it.
+    said in short.  ``old``: PyTorch before 1.11 runs it.  What is ``written`` may be on tensors of several
+    tapes, and so the weights that are ``listed``; ``own`` are those of this one that stand for them, as far
+    as there are any.
     """
 
     key: str
@@ -80,11 +84,12 @@ class Tape(msgspec.Struct, eq=False):
     regions: tuple[str, ...] = ()
     written: list[Op] = []
     folded: bool = False
+    own: Own | None = None
     short: bool = False
     spelled: list[Op] | None = None
     inset: tuple[slice, slice] | None = None
     keys_and_values: tuple[Tensor, Tensor] | None = None
-    parameters: list[Parameter] = []
+    listed: list[Parameter] = []
     buffers: tuple[Tensor, ...] = ()
     cached: tuple[Tensor, ...] = ()
     cast_cache: list[Tensor] = []
@@ -129,11 +134,25 @@ class Tape(msgspec.Struct, eq=False):
             return self.spelled
 
     def apart(self) -> Tape:
-        """The tape, written out."""
-        if self.folded:
-            self.written = one_by_one(self.written)
-            self.folded = self.short = False
+        """The tape, written out on tensors of its own."""
+        with TURN:
+            if self.folded:
+                ops, own = one_by_one(self.written), self.own
+                if own is not None:
+                    self.listed = own.weights(self.listed)
+                    self.reused = {*own.weights(self.reused)}
+                    ops = own.written_out(ops)
+                self.written = ops
+                self.folded = self.short = False
         return self
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """The weights of this block."""
+        if self.own is not None and self.folded:
+            with TURN:
+                self.listed = self.own.weights(self.listed)
+        return self.listed
 
     def set_apart(self, operators: int, parameters: int) -> None:
         """Of blocks that are alike this first one alone does what was written since there were so many."""
@@ -143,7 +162,7 @@ class Tape(msgspec.Struct, eq=False):
         """A tape of the same tensors and operators, to change."""
         tape = copy(self)
         tape.key, tape.spelled = key, None
-        tape.written, tape.parameters = self.written[:], self.parameters[:]
+        tape.written, tape.listed = self.written[:], self.listed[:]
         return tape
 
     # -- tensors ------------------------------------------------------------------------------
@@ -205,14 +224,14 @@ class Tape(msgspec.Struct, eq=False):
             role=role,
             inputs=inputs,
         )
-        self.parameters.append(made)
+        self.listed.append(made)
         if self.pool is not None:
             made.tied = made.grad
             self.pool.append(made)
             self.drawn += 1
         return made
 
-    def use_again(self, parameters: list[Parameter]) -> None:
+    def use_again(self, parameters: Sequence[Parameter]) -> None:
         """The next weights asked for are these, which a module of this block has used once already."""
         self.again = list(parameters)
         self.reused.update(parameters)

@@ -150,9 +150,8 @@ class Parameter(Tensor, eq=False, gc=False, kw_only=True):
 
     ``role`` says what a linear layer does (``attention.v``, ``mlp.down``, ...), ``inputs`` how many of its
     last dimensions are what it reads: number formats store matrices, and mixes choose by role.
-    ``tied`` marks a weight used in more than one place; ``copy`` is autocast's copy of it, ``first`` the
-    one that it is like but for its block, where such are copied.  ``sizes`` are those of its layer: what
-    the symbols in ``dims`` are worth.
+    ``tied`` marks a weight used in more than one place; ``copy`` is autocast's copy of it.  ``sizes`` are
+    those of its layer: what the symbols in ``dims`` are worth.
     """
 
     sizes: Sizes
@@ -162,7 +161,6 @@ class Parameter(Tensor, eq=False, gc=False, kw_only=True):
     inputs: int = 1
     tied: bool = False
     copy: Tensor | None = None
-    first: Parameter | None = None
 
     @property
     def apart(self) -> bool:

@@ -26,7 +26,7 @@ class Counted(NamedTuple):
 def counted(program: Program) -> Counted:
     """The weights of a program; a layer's count once for each layer that is like it."""
     found: dict[tuple[str, int, int, bool], int] = {}
-    for weights, count in program.weights():
+    for weights, count in program.weights(alike=True):
         for one in weights:
             kind = one.part, one.elements, one.width, one.grad
             found[kind] = found.get(kind, 0) + count
@@ -54,7 +54,7 @@ def _beside(program: Program) -> tuple[int, int, int]:
     experts = program.model.num_experts
     adapted = program.options.trained != "full"
     added = idle = both = 0
-    for weights, count in program.weights() if experts or adapted else ():
+    for weights, count in program.weights(alike=True) if experts or adapted else ():
         for one in weights:
             beside = adapted and (one.part == "adapter" or "modules_to_save" in one.name)
             if beside:

@@ -8,10 +8,12 @@ import pytest
 
 from memgui.catalog import Catalog
 from memgui.estimator import estimate, program
-from memgui.estimator.modules import attention
-from memgui.estimator.op import Pattern, Stretch
+from memgui.estimator.alike import Common
+from memgui.estimator.modules import gemma3n
+from memgui.estimator.op import Stretch
 from memgui.estimator.program import Program
 from memgui.estimator.result import Estimate, Node
+from memgui.estimator.tape import AMBIENT, MADE, Tape, Tensor
 from memgui.spec import Scenario, replace
 from tests.benchmarks.estimating import remembering
 
@@ -25,6 +27,12 @@ SETTINGS = [
     {"training.gradient_accumulation_steps": 4},
     {"training.use_cache": True},
     {"task": "inference"},
+    {"training.attention": "eager", "training.padding_mask": True},
+    {"training.padding_mask": True, "training.sequence_length": 300},
+    {"training.sequence_length": 300, "training.micro_batch_size": 4},
+    {"training.method": "lora", "training.activation_checkpointing": "full"},
+    {"training.activation_checkpointing": "selective"},
+    {"training.method": "frozen"},
 ]
 
 
@@ -65,13 +73,19 @@ def test_answers_do_not_depend_on_what_is_written_once(
     found = _answer(estimate(scenario))
     _forget()
     with monkeypatch.context() as patch:
-        patch.setattr(Pattern, "usable", False)
-        patch.setattr(attention, "_common", lambda c: False)
+        patch.setattr(gemma3n, "common_input", _its_own)
         assert _answer(estimate(scenario)) == found
     _forget()
 
 
-def test_taken_apart_all_operators_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def _its_own(tape: Tape, common: Common, x: Tensor, *traits: object) -> Tensor:
+    return x
+
+
+@pytest.mark.parametrize("changes", SETTINGS, ids=lambda changes: "-".join(map(str, changes.values())))
+def test_taken_apart_all_operators_are_there(
+    changes: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _forget()
     programs: list[Program] = []
     init = Program.__init__
@@ -82,16 +96,24 @@ def test_taken_apart_all_operators_are_there(monkeypatch: pytest.MonkeyPatch) ->
 
     with monkeypatch.context() as patch:
         patch.setattr(Program, "__init__", kept)
-        estimate(_scenario({}))
+        estimate(_scenario(changes))
         folded = programs.pop()
         _forget()
-        patch.setattr(Pattern, "usable", False)
-        estimate(_scenario({}))
+        patch.setattr(gemma3n, "common_input", _its_own)
+        estimate(_scenario(changes))
     written = programs.pop()
     tapes = [(a.tape, b.tape) for (a, _), (b, _) in zip(folded.blocks, written.blocks, strict=True)]
-    assert any(isinstance(op, Stretch) for tape, _ in tapes for op in tape.written)
+    if not changes:
+        assert all(isinstance(op, Stretch) for tape, _ in tapes[1:-1] for op in tape.written)
     for short, long in tapes:
-        assert [_facts(op) for op in short.ops] == [_facts(op) for op in long.ops]
+        assert [_facts(op) for op in short.apart().ops] == [_facts(op) for op in long.ops]
+    made = [{one for op in tape.ops for one in (*op.outs, *op.ins)} for tape, _ in tapes[1:-1]]
+    for (short, long), there in zip(tapes[1:-1], made, strict=True):
+        assert {short.out, short.carried, *short.parameters} <= there
+        assert [one.block for one in short.parameters] == [one.block for one in long.parameters]
+        assert not any(one.origin == MADE and one.block != short.key for one in there)
+    own = [one for there in made for one in there if one.origin != AMBIENT]
+    assert len(own) == len({*own})
     _forget()
 
 

@@ -4,9 +4,10 @@ from itertools import product
 
 import pytest
 
+from memgui.estimator.alike import stretch_of
 from memgui.estimator.bounds import born_back, born_forward
 from memgui.estimator.modules import rms
-from memgui.estimator.op import Pattern, Short, copy, one_by_one
+from memgui.estimator.op import Short, copy, one_by_one
 from memgui.estimator.outcome import read_back
 from memgui.estimator.saved import saved_roots
 from memgui.estimator.tape import Parameter, Sizes, Tape, Tensor
@@ -82,26 +83,18 @@ def test_its_tensors_are_those_of_its_operators(
 
 
 @pytest.mark.parametrize(("form", "width", "weight", "grad", "trained"), CASES)
-def test_a_pattern_of_it_knows_the_same(
+def test_a_stretch_of_it_knows_the_same(
     form: rms.Form, width: int, weight: int, grad: bool, trained: bool
 ) -> None:
     tape, x, w = _norm(form, width, weight, grad, trained)
     assert tape.out is not None
-    weights = () if w is None else (w,)
-    said, spelled = (
-        Pattern(ops, (x,), (tape.out,), (), weights, (), 0, ("", ""), folded=False)
-        for ops in (tape.written, tape.ops)
-    )
-    assert said.usable
-    assert spelled.usable
-    assert sorted(said.born) == sorted(spelled.born)
-    one, other = said.standing(said.tensors), spelled.standing(spelled.tensors)
-    back = [sorted(pattern.born_back) for pattern in (said, spelled)]
-    assert back[0] == back[1]
-    assert one.saves == other.saves
-    assert said.saved == spelled.saved
-    assert {tensor for tensor, _ in one.back} == {tensor for tensor, _ in other.back}
-    assert len(said.inward) == len(spelled.inward)
+    given, out, weights = (x,), (tape.out,), () if w is None else (w,)
+    said, spelled = (stretch_of(tape, ops, given, out, weights, ()) for ops in (tape.written, tape.ops))
+    assert said.born == spelled.born
+    assert said.born_back == spelled.born_back
+    assert said.kept == spelled.kept
+    assert said.saves == spelled.saves
+    assert {*said.inward} == {*spelled.inward}
 
 
 def test_a_tape_is_spelled_out_once_and_one_like_it_on_its_own() -> None:

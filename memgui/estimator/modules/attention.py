@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memgui.estimator import operators as op
-from memgui.estimator.alike import alike
+from memgui.estimator.alike import alike, own
 from memgui.estimator.mixing import softplus
 from memgui.estimator.modules.cache import cached, counter, joined, prefixed
 from memgui.estimator.modules.context import Context
@@ -38,9 +38,7 @@ def attention(
     m, o = c.model, c.options
     t.part = "attention"
     gate = opening = None
-    if reach.borrows:
-        return _borrowed(t, c, x, reach)
-    if _common(c):
+    if reach.borrows or _common(c):
         return _plain(t, c, x, reach)
     if m.fused_qkv:
         q, k, v = _fused(t, c, x)
@@ -196,14 +194,6 @@ def lend(t: Tape, c: Context, reach: Reach, k: Tensor, v: Tensor) -> None:
     t.refer(v, passing=True)
 
 
-def _borrowed(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
-    """Attention over keys and values that an earlier layer made."""
-    q, _ = _query(t, c, x)
-    (q,) = rotate(t, c, reach, q)
-    k, v = c.lent[reach.name]
-    return _output(t, c, attend(t, c, q, k, v, reach), q, k, v, x)
-
-
 def _common(c: Context) -> bool:
     """Whether many kinds of layers have attention in common, and it is queries, keys and values alone."""
     m, o = c.model, c.options
@@ -216,26 +206,33 @@ def _common(c: Context) -> bool:
 
 
 def _plain(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
-    """Attention whose queries, keys and values kinds of layers have in common."""
+    """Attention whose stretches kinds of layers have in common, of keys and values of its own or borrowed."""
+    (q,), _ = alike(t, c.common, "queries", lambda: _query(t, c, x)[:1], x)
+    if reach.borrows:
+        k, v = c.lent[reach.name]
+        q = _turned(t, c, reach, q)
+    else:
+        (k, v), _ = alike(t, c.common, "keys and values", lambda: _key_and_value(t, c, x), x)
+        q, k = _turned(t, c, reach, q), _turned(t, c, reach, k)
+        t.keys_and_values = k, v
+        if reach.lends:
+            lend(t, c, reach, own(t, k), own(t, v))
 
-    def heads() -> tuple[Tensor, ...]:
-        q, _ = _query(t, c, x)
-        k, v = _key_and_value(t, c, x)
-        return *rotate(t, c, reach, q, k), v
+    def seen() -> tuple[Tensor, ...]:
+        y = attend(t, c, q, k, v, reach)
+        bias = c.model.attention_output_bias
+        y = projection(t, c, y, "attention.o", "output", ("h",), HEADS, bias=bias, cut="row")
+        t.use(q, k, v, x)
+        return (y,)
 
+    (y,), _ = alike(t, c.common, "attention", seen, x, q, k, v, variant=reach.name)
+    return y
+
+
+def _turned(t: Tape, c: Context, reach: Reach, x: Tensor) -> Tensor:
+    """Queries or keys, rotated."""
     tables = c.rotary.get(reach.name, ()) if reach.rotated else ()
-    (q, k, v), _ = alike(t, c.met, (_plain, c.options.trained), heads, x, *tables)
-    t.keys_and_values = k, v
-    if reach.lends:
-        lend(t, c, reach, k, v)
-    return _output(t, c, attend(t, c, q, k, v, reach), q, k, v, x)
-
-
-def _output(t: Tape, c: Context, y: Tensor, *used: Tensor) -> Tensor:
-    y = projection(
-        t, c, y, "attention.o", "output", ("h",), ("a", "d"), bias=c.model.attention_output_bias, cut="row"
-    )
-    t.use(*used)
+    (y,), _ = alike(t, c.common, "rotated", lambda: rotate(t, c, reach, x), x, *tables)
     return y
 
 

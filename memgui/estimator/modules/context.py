@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from memgui.estimator.alike import Met
+from memgui.estimator.alike import Common
 from memgui.estimator.op import copy
 from memgui.estimator.options import Options
 from memgui.estimator.tape import AMBIENT, Dims, Parameter, Sizes, Tape, Tensor
@@ -68,7 +68,7 @@ class Context(msgspec.Struct, eq=False):
     """what the code of the module that is being written refers to until it returns"""
     names_given: bool = False
     """the code of a half refers to what its last linear layer is given until it returns (BERT)"""
-    met: dict[object, Met] = {}
+    common: Common = msgspec.field(default_factory=Common)
     """what kinds of layers have in common"""
     handed: list[Tensor] = []
     """what layers are given beside their input in a way that checkpointing sees"""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from memgui.estimator import operators as op
-from memgui.estimator.alike import alike
+from memgui.estimator.alike import alike, common_input, own
 from memgui.estimator.modules.attention import attention
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mlp import ACTIVATIONS, mlp
@@ -96,25 +96,20 @@ def layer(mixer: str, few: bool) -> Callable[[Tape, Context, Tensor], Tensor]:
 
 
 def _layer(t: Tape, c: Context, x: Tensor, mixer: str, *, few: bool) -> Tensor:
-    trained = c.options.trained
-    made, weights = alike(t, c.met, (_before, trained), lambda: _before(t, c, x), x)
+    common = c.common
+    x = common_input(t, common, x, c.options.trained, c.options.width)
+    made, weights = alike(t, common, "before attention", lambda: _before(t, c, x), x)
     predicted, active, normed, beside = made
     router = weights[: [one.role for one in weights].index(PREDICTION)]
     y = attention(t, c, normed, REACHES[mixer])
-    (gated, middle, inner), _ = alike(
-        t,
-        c.met,
-        (_between, trained),
-        lambda: _between(t, c, y, active, beside),
-        *(y, active, beside),
-        named=1,
-    )
-    (fed,), _ = alike(t, c.met, (mlp, trained, few), lambda: (mlp(t, c, inner, few=few),), inner)
+    made, _ = alike(t, common, "between", lambda: _between(t, c, y, active, beside), y, active, beside)
+    gated, middle, inner = made
+    (fed,), _ = alike(t, common, "mlp", lambda: (mlp(t, c, inner, few=few),), inner, variant=few)
     used = (predicted, active, normed, beside, gated, middle, inner)
     (out,), _ = alike(
-        t, c.met, (_after, trained), lambda: (_after(t, c, router, fed, *used),), fed, *used, reused=router
+        t, common, "after", lambda: (_after(t, c, router, fed, *used),), fed, *used, reused=router
     )
-    return out
+    return own(t, out)
 
 
 def _between(t: Tape, c: Context, attended: Tensor, active: Tensor, beside: Tensor) -> tuple[Tensor, ...]:
@@ -143,7 +138,7 @@ def _before(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Ten
 def _after(
     t: Tape,
     c: Context,
-    router: list[Parameter],
+    router: Sequence[Parameter],
     fed: Tensor,
     predicted: Tensor,
     active: Tensor,
@@ -208,7 +203,9 @@ def _beside(t: Tape, c: Context, x: Tensor) -> Tensor:
     return op.add(t, x, norm(t, c, y, "post_laurel_norm"), "residual stream")
 
 
-def _corrected(t: Tape, c: Context, router: list[Parameter], predicted: Tensor, activated: Tensor) -> Tensor:
+def _corrected(
+    t: Tape, c: Context, router: Sequence[Parameter], predicted: Tensor, activated: Tensor
+) -> Tensor:
     n, o = c.model.altup_num_inputs, c.options
     t.use_again(router)
     t.part = "streams"
