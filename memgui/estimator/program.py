@@ -100,11 +100,19 @@ class Program:
     ) -> Block:
         """A block; one that shares its weights takes them from ``pool``, or fills it where it is empty."""
         o = self.options
-        tape = Tape(key, context.sizes, o.autocast, o.training, o.half, recomputed)
-        tape.old = o.implementation == OLD
-        tape.pool = pool
-        tape.compiled = o.compiled
-        tape.ordered = bool(o.compiled or recomputed or o.layerwise or not o.training)
+        ordered = bool(o.compiled or recomputed or o.layerwise or not o.training)
+        tape = Tape(
+            key,
+            context.sizes,
+            o.autocast,
+            o.training,
+            o.half,
+            recomputed,
+            o.implementation == OLD,
+            pool=pool,
+            compiled=o.compiled,
+            ordered=ordered,
+        )
         if before is None:
             x = tape.tensor("nothing", (0,), 0)
         else:

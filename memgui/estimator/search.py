@@ -261,7 +261,8 @@ class Heights:
         grown = rise = most = 0
         for kind in walk.program.kinds:
             kept = numbers.bytes(walk.kept(kind))
-            more = (sum([numbers.sums(block.most_left) for block in kind.blocks]) - kept) * kind.count
+            left = [pairs for block in kind.blocks for pairs in block.most_left]
+            more = (numbers.sums(left) - kept) * kind.count
             grown += more
             rise += max(0, more)
             most = max(most, kept)

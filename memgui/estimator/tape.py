@@ -169,8 +169,8 @@ class Tape(msgspec.Struct, eq=False):
 
     def tensor(self, name: str, dims: Dims, width: int, grad: bool = False, origin: int = MADE) -> Tensor:
         """A tensor of shape ``dims`` with ``width`` bytes per element."""
-        known = self.sizes.known.get(dims)
-        size, monomial = self.sizes.of(dims) if known is None else known
+        sizes = self.sizes
+        size, monomial = sizes.known.get(dims) or sizes.meet(dims)
         return Tensor(
             name,
             dims,
@@ -205,8 +205,10 @@ class Tape(msgspec.Struct, eq=False):
         if self.pool is not None and self.drawn < len(self.pool):
             self.drawn += 1
             return self.pool[self.drawn - 1]
-        known = self.sizes.known.get(dims)
-        elements = self.sizes.count(dims) if known is None or known[1] else known[0]
+        sizes = self.sizes
+        elements, monomial = sizes.known.get(dims) or sizes.meet(dims)
+        if monomial:
+            elements = sizes.count(dims)
         made = Parameter(
             name,
             dims,
@@ -218,7 +220,7 @@ class Tape(msgspec.Struct, eq=False):
             self.key,
             part or self.part,
             self.module,
-            sizes=self.sizes,
+            sizes=sizes,
             elements=elements,
             cut=cut,
             role=role,

@@ -79,9 +79,10 @@ class Sizes:
 
     def of(self, dims: Dims) -> tuple[int, int]:
         """Elements of a tensor of shape ``dims``: a coefficient and the index of its monomial."""
-        known = self.known.get(dims)
-        if known is not None:
-            return known
+        return self.known.get(dims) or self.meet(dims)
+
+    def meet(self, dims: Dims) -> tuple[int, int]:
+        """The same of a shape that is met for the first time."""
         coefficient = 1
         names: list[str] = []
         values: Mapping[Any, int] = self.values

@@ -152,7 +152,7 @@ def normalised(t: Tape, x: Tensor, w: Tensor | None, rows: Dims, form: Form) -> 
     narrow = width < FP32
     elements = x.coefficient // width
     full = elements * FP32
-    row = t.sizes.of(rows)[0] * FP32
+    row = (t.sizes.known.get(rows) or t.sizes.meet(rows))[0] * FP32
     kept: tuple[Tensor, ...] = ()
     saves: tuple[Tensor, ...] = ()
     back: Back = ()
