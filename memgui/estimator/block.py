@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Container
 from functools import partial
 
 from memgui.estimator.backward import Back, backward
-from memgui.estimator.bounds import born_back, born_forward
+from memgui.estimator.bounds import born_back, born_forward, summed
 from memgui.estimator.events import (
     NONE,
     Events,
@@ -251,12 +251,13 @@ class Block:
     @once
     def most_back_in_any(self) -> Pairs:
         """The same, whatever its role."""
-        if self.like is not None and self.like.reading().whole:
+        if self.like is not None:
             return self.like.most_back_in_any
-        handed_out = tuple([one for one in self.tape.handed_out if one.grad])
-        if self.tape.folded:  # where few ask for more
-            return born_back(self.tape, handed_out)
-        return self._read(handed_out).born
+        tape = self.tape
+        born = born_back(tape, [one for one in tape.handed_out if one.grad])
+        return (
+            summed(born, self.most_forward) if tape.regions else born
+        )  # what is computed again is born again
 
     @once
     def most_left(self) -> tuple[Pairs, ...]:
