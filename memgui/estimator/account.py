@@ -32,7 +32,7 @@ from memgui.estimator.shards import (
 )
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Tensor
-from memgui.estimator.weights import Sizes, counted
+from memgui.estimator.weights import Counts, counted
 from memgui.spec.formats import WeightScheme
 
 Weights = Sequence[tuple[Parameter, int]]
@@ -246,9 +246,9 @@ def _sizes(things: Iterable[tuple[Tensor | Gradient | State, int]], rests: dict[
     return _blocks(counts.items(), rests)
 
 
-def _in_bytes(sizes: Sizes) -> list[tuple[int, int]]:
+def _in_bytes(counts: Counts) -> list[tuple[int, int]]:
     """Bytes, and how many there are of so many."""
-    return [(elements * width, count) for (elements, width), count in sizes.items()]
+    return [(elements * width, count) for (elements, width), count in counts.items()]
 
 
 def _blocks(counts: Iterable[tuple[int, int]], rests: dict[int, int]) -> tuple[int, int]:

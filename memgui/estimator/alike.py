@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from memgui.estimator.bounds import pairs
+from memgui.estimator.bounds import add_born, add_born_back, pairs
 from memgui.estimator.op import Op, Stretch, on_others
 from memgui.estimator.own import Own
-from memgui.estimator.tape import ALIAS, PARAMETER, PROMOTED, Parameter, Tape, Tensor
+from memgui.estimator.tape import PARAMETER, Parameter, Tape, Tensor
 
 
 class Common:
@@ -101,18 +101,12 @@ def stretch_of(
     buffers: Sequence[Tensor],
     reused: Sequence[Parameter] = (),
 ) -> Stretch:
-    """What stands for ``ops``, the last of a tape, told in one go through them."""
-    made: set[Tensor] = set()
-    met: set[Tensor] = set()
+    """What stands for ``ops``, the last of a tape."""
+    made = {out for op in ops for out in op.outs}
+    going_on = {*results, *[one.root for one in results]}
     kept: dict[Tensor, int] = {}
     others: list[Tensor] = []
-    going_on = {*results, *[one.root for one in results]}
-    total, back = [0] * len(t.sizes.monomials), [0] * len(t.sizes.monomials)
     for op in ops:
-        for tensor in op.outs:
-            if tensor.base is None:
-                total[tensor.monomial] += tensor.coefficient
-        made.update(op.outs)
         for tensor in op.saves:
             root = tensor.base or tensor
             if root in kept:
@@ -121,24 +115,10 @@ def stretch_of(
                 kept[root] = 1
             elif root.origin != PARAMETER:
                 others.append(root)
-        for tensor, how in op.back:
-            if how != ALIAS:
-                back[tensor.monomial] += tensor.coefficient
-                if how == PROMOTED:
-                    back[tensor.monomial] += tensor.coefficient // tensor.width * op.outs[0].width
-            if tensor.origin != PARAMETER:
-                if tensor in met:  # where gradients meet, their sum is a further one
-                    back[tensor.monomial] += tensor.coefficient
-                else:
-                    met.add(tensor)
-        if op.extra is not None:
-            total[op.extra[1]] += op.extra[0]
-        if op.inner is not None:
-            total[op.inner[1]] += op.inner[0]
-        if op.back_extra is not None:
-            back[op.back_extra[1]] += op.back_extra[0]
-        if op.back_inner is not None:
-            back[op.back_inner[1]] += op.back_inner[0]
+    total, back = [0] * len(t.sizes.monomials), [0] * len(t.sizes.monomials)
+    met: set[Tensor] = set()
+    add_born(ops, total)
+    add_born_back(ops, back, met)
     return Stretch(
         *("", "", "", (), (), tuple(others), (), (0, 0), (0, 0), None, None),
         written=ops,

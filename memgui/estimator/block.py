@@ -255,9 +255,8 @@ class Block:
             return self.like.most_back_in_any
         tape = self.tape
         born = born_back(tape, [one for one in tape.handed_out if one.grad])
-        return (
-            summed(born, self.most_forward) if tape.regions else born
-        )  # what is computed again is born again
+        # What is computed again is born again.
+        return summed(born, self.most_forward) if tape.regions else born
 
     @once
     def most_left(self) -> tuple[Pairs, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memgui.estimator.events import Pairs
-from memgui.estimator.op import Stretch
+from memgui.estimator.op import Op, Stretch
 from memgui.estimator.tape import ALIAS, NEW, PARAMETER, PROMOTED, Tape, Tensor
 
 
@@ -31,17 +31,23 @@ def born_back(tape: Tape, waiting: Iterable[Tensor]) -> Pairs:
 
     Gradients of ``waiting`` tensors may be there before; see :func:`memgui.estimator.outcome.read_back`.
     """
+    assert tape.out is not None
     total = [0] * len(tape.sizes.monomials)
-    met: set[Tensor | None] = {tape.out, *waiting}
-    folded = tape.folded
+    met = {tape.out, *waiting}
     if tape.own is not None:
         met |= {one for one, own in tape.own.same.items() if own in met}
-    for op in tape.written:
+    add_born_back(tape.written, total, met)
+    return pairs(total)
+
+
+def add_born_back(ops: Iterable[Op], total: list[int], met: set[Tensor]) -> None:
+    """Add what operators that run back allocate by monomial, and what they make gradients of to ``met``."""
+    for op in ops:
         if op.back_extra is not None:
             coefficient, monomial = op.back_extra
             total[monomial] += coefficient
-            if folded and type(op) is Stretch:
-                _born_back(op, total, met)
+            if type(op) is Stretch:
+                _add_stretch_back(op, total, met)
                 continue
         for tensor, how in op.back:
             if how == NEW:
@@ -58,10 +64,9 @@ def born_back(tape: Tape, waiting: Iterable[Tensor]) -> Pairs:
         if op.back_inner is not None:
             coefficient, monomial = op.back_inner
             total[monomial] += coefficient
-    return pairs(total)
 
 
-def _born_back(op: Stretch, total: list[int], met: set[Tensor | None]) -> None:
+def _add_stretch_back(op: Stretch, total: list[int], met: set[Tensor]) -> None:
     """Add what an operator that stands for several allocates."""
     for coefficient, monomial in op.born_back:
         total[monomial] += coefficient
@@ -75,18 +80,22 @@ def _born_back(op: Stretch, total: list[int], met: set[Tensor | None]) -> None:
 def born_forward(tape: Tape) -> Pairs:
     """All that is allocated while the block runs, as if none of it were freed."""
     total = [0] * len(tape.sizes.monomials)
-    folded = tape.folded
-    for op in tape.written:
+    add_born(tape.written, total)
+    return pairs(total)
+
+
+def add_born(ops: Iterable[Op], total: list[int]) -> None:
+    """Add what operators allocate by monomial."""
+    for op in ops:
         for tensor in op.outs:
             if tensor.base is None:
                 total[tensor.monomial] += tensor.coefficient
         if op.extra is not None:
             coefficient, monomial = op.extra
             total[monomial] += coefficient
-            if folded and type(op) is Stretch:
+            if type(op) is Stretch:
                 for coefficient, monomial in op.born:
                     total[monomial] += coefficient
         if op.inner is not None:
             coefficient, monomial = op.inner
             total[monomial] += coefficient
-    return pairs(total)

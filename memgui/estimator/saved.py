@@ -95,7 +95,7 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
                 saved[root] += 1
             elif root.origin != PARAMETER:
                 saved[root] = 1
-        if folded and isinstance(op, Stretch):
+        if folded and type(op) is Stretch:
             saved |= op.kept
     for stands, own in tape.own.same.items() if folded and tape.own is not None else ():
         if stands in saved:

@@ -10,15 +10,15 @@ from typing import NamedTuple
 from memgui.estimator.program import Program
 from memgui.estimator.result import Parameters
 
-Sizes = Mapping[tuple[int, int], int]
+Counts = Mapping[tuple[int, int], int]
 """How many there are of so many elements with so many bytes each."""
 
 
 class Counted(NamedTuple):
     """The sizes of weights that are trained, and of those that rest; what all of them hold."""
 
-    trained: Sizes
-    resting: Sizes
+    trained: Counts
+    resting: Counts
     parameters: Parameters
 
 

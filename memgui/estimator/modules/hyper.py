@@ -100,7 +100,7 @@ def _weights_of_connection(t: Tape, c: Context) -> tuple[Parameter, Parameter, P
     n, trained = c.model.hc_mult, c.options.base_trained
     rows = (2 + n) * n
     return (
-        t.parameter("hc.fn.weight", (rows, n, "h"), FP32, trained, inputs=2),
+        _matrix(t, c, "hc.fn", rows),
         t.parameter("hc.base", (rows,), FP32, trained),
         t.parameter("hc.scale", (3,), FP32, trained),
     )
@@ -127,10 +127,9 @@ def _written(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     Sinkhorn's steps, which divide rows and columns by their sums in turn.  One operator stands for all that;
     it saves what is scaled, opened and balanced, and each step's dividend and divisor.
     """
-    n, trained = c.model.hc_mult, c.options.base_trained
-    _, mixed = _mixed(t, c, x, "hc.fn", (2 + n) * n)
-    base = t.parameter("hc.base", ((2 + n) * n,), FP32, trained)
-    scale = t.parameter("hc.scale", (3,), FP32, trained)
+    trained = c.options.base_trained
+    fn, base, scale = _weights_of_connection(t, c)
+    _, mixed = _mixed(t, c, x, fn)
     made = _mixtures(t, c, grad=mixed.grad or trained)
     back = tuple((one, NEW) for one in (mixed, base, scale) if one.grad)
     scaled = (mixed,) if trained else ()  # saved for the gradient of what it is scaled by
@@ -180,21 +179,24 @@ def _opened(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor]:
 def _mixed_then_normed(t: Tape, c: Context, x: Tensor, name: str, out: int) -> tuple[Tensor, Tensor]:
     """All streams of a token in fp32; and what one matrix makes of them, divided by their size."""
     flat = op.cast(t, op.reshaped(t, x, "streams", x.dims), FP32)
-    w = t.parameter(f"{name}.weight", (out, c.model.hc_mult, "h"), FP32, c.options.base_trained, inputs=2)
-    mixed = op.linear(t, flat, w, None, "mixed", (*c.rows, out))
+    mixed = op.linear(t, flat, _matrix(t, c, name, out), None, "mixed", (*c.rows, out))
     deviation = rms.inverse_deviation(t, flat, (*c.rows, 1))
     return flat, op.mul(t, mixed, deviation, "mixed", mixed.dims)
 
 
-def _mixed(t: Tape, c: Context, x: Tensor, name: str, out: int) -> tuple[Tensor, Tensor]:
+def _matrix(t: Tape, c: Context, name: str, out: int) -> Parameter:
+    """What makes so much of all streams of a token; one that is cast is in the model's format."""
+    o = c.options
+    own = o.width if c.model.hc_upcast else FP32
+    return t.parameter(f"{name}.weight", (out, c.model.hc_mult, "h"), own, o.base_trained, inputs=2)
+
+
+def _mixed(t: Tape, c: Context, x: Tensor, w: Parameter) -> tuple[Tensor, Tensor]:
     """All streams of a token, normed in fp32 without a weight; and what one matrix makes of them."""
     x32 = op.cast(t, op.reshaped(t, x, "streams", x.dims), FP32)
     y = rms.normalised(t, x32, None, (*c.rows, 1), rms.PLAIN)
-    o = c.options
-    own = o.width if c.model.hc_upcast else FP32
-    w = t.parameter(f"{name}.weight", (out, c.model.hc_mult, "h"), own, o.base_trained, inputs=2)
     used = op.copy_of_weight(t, w, FP32) if c.model.hc_upcast else w
-    return y, op.linear(t, y, used, None, "mixed", (*c.rows, out))
+    return y, op.linear(t, y, used, None, "mixed", (*c.rows, *w.dims[:1]))
 
 
 def _collapsed(t: Tape, c: Context, pre: Tensor, x: Tensor) -> Tensor:
@@ -214,7 +216,7 @@ def merged(t: Tape, c: Context, x: Tensor) -> Tensor:
         return y
     n, autocast = c.model.hc_mult, t.autocast
     if c.model.hc_sinkhorn_iters:
-        normed, mixed = _mixed(t, c, x, "hc_head.hc_fn", n)
+        normed, mixed = _mixed(t, c, x, _matrix(t, c, "hc_head.hc_fn", n))
     else:
         t.autocast = 0
         normed, mixed = _mixed_then_normed(t, c, x, "hc_head.hc_fn", n)
