@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from memgui.estimator import ledger
 from memgui.estimator.estimate import run_of
-from memgui.spec import Scenario, replace
+from memgui.spec import Scenario, Training, replace
 from tests.estimator.families import (
     check_cache,
     check_parameters,
@@ -67,6 +68,24 @@ def test_adapters_on_all_linear_layers(name: str) -> None:
     made = replace(made, "training.lora.target_modules", ("all-linear",))
     made = replace(made, "training.sequence_length", 32)
     assert run_of(made).account.parameters.trainable == ADAPTED[name]
+
+
+def test_a_bias_that_is_not_added_is_counted_and_gets_no_gradient() -> None:
+    name = "longcat_flash"
+    plain, biased = (
+        ledger(Scenario(model=model(ROWS, name, router_bias=on), training=Training(precision="bf16")))
+        for on in (False, True)
+    )
+    m = model(ROWS, name)
+    elements = m.num_hidden_layers * (m.num_experts + m.zero_expert_num)
+    assert biased.parameters.by_part["router"] == plain.parameters.by_part["router"] + elements
+    assert biased.saved_total == plain.saved_total
+    before, after = plain.steps[1], biased.steps[1]
+    assert after.start == before.start + 2 * elements  # weights alone
+    assert (after.grad_bytes, after.optimizer_state_bytes) == (
+        before.grad_bytes,
+        before.optimizer_state_bytes,
+    )
 
 
 def test_how_many_types_are_held_to_their_class() -> None:

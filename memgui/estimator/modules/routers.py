@@ -47,7 +47,8 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
     width = FP32 if m.router_in_fp32 else o.width
     every = "Ez" if m.zero_expert_num else "E"
     w = t.parameter("router.weight", (every, "h"), width, o.base_trained)
-    shift = t.parameter("router.bias", (every,), o.width, o.base_trained) if m.router_bias else None
+    added = not m.shortcut_experts  # LongCat's classifier has a bias, but is computed by its weight alone
+    shift = t.parameter("router.bias", (every,), o.width, o.base_trained and added) if m.router_bias else None
     if m.router_scoring == "softmax_clamped" or m.router_balance != "none":
         t.parameter(
             "router.balance", (every,), o.width if m.router_balance == "own" else FP32, trainable=False
@@ -65,7 +66,7 @@ def logits(t: Tape, c: Context, x: Tensor) -> Tensor:
             out = t.tensor("router logits", (*c.rows, every), FP32)
             return t.record("mm", (x, used), out, (), ())
         x, used = op.cast(t, x, FP32), op.copy_of_weight(t, used, FP32)
-    return op.linear(t, x, used, shift, "router logits", (*c.rows, every))
+    return op.linear(t, x, used, shift if added else None, "router logits", (*c.rows, every))
 
 
 def top_k(t: Tape, c: Context, x: Tensor) -> Chosen:

@@ -191,7 +191,6 @@ def longcat_flash(c: Config) -> Fields:
         c.flag(key, default=True)  # numbers of no size
     for key in ("attention_method", "zero_expert_type"):
         c.text(key, default="")  # of which there is one each
-    c.flag("router_bias", default=False)  # which the class reads, but does not add
     latent = latent_attention(c)
     fields = llama(c.with_default("head_dim", latent["head_dim"]))
     zero = c.count("zero_expert_num", default=0)
@@ -205,6 +204,7 @@ def longcat_flash(c: Config) -> Fields:
         "latent_scaling": True,
         "rotary_style": "pairs_quarters",
         "router_scoring": "softmax_balanced",
+        "router_bias": c.flag("router_bias", default=False),
         "router_upcast": True,
         "router_correction_bias": True,
         "routed_scaling": True,
