@@ -296,6 +296,20 @@ class Document(QObject):
             self._state = msgspec.structs.replace(self._state, name=name)
             self.changed.emit()
 
+    def let_go(self, preset: str) -> bool:
+        """A preset is no more: what is open came from nowhere.  Whether it was the open one."""
+        if not preset or self._state.preset != preset:
+            return False
+        self._state = msgspec.structs.replace(self._state, name="", preset="")
+        self.changed.emit()
+        return True
+
+    def take_up(self, preset: str, name: str) -> None:
+        """A preset that was let go is there again, and open where nothing else was opened since."""
+        if not (self._state.preset or self._state.name):
+            self._state = msgspec.structs.replace(self._state, preset=preset)
+            self.renamed(preset, name)
+
     def finish_gesture(self) -> None:
         """The next edit starts another undo step.  May be called at any time and twice."""
         self._rest.invalidate()

@@ -321,6 +321,7 @@ class _Deletion:
         self._store, self._entry = store, entry
         self._gone: Deleted | None = None
         self._seen: Entry | None = None
+        self._was_open = False
 
     def step(self, on: bool) -> None:
         """What the undo stack does."""
@@ -335,6 +336,7 @@ class _Deletion:
             self._gone = self._library._try(lambda: self._store.delete(self._entry))
             if self._gone is not None:
                 self._seen = self._library._seen.pop(self._entry.key, None)  # no other program did it
+                self._was_open = self._library._document.let_go(self._entry.key)
                 self._library.changed.emit()
         return self._gone is not None
 
@@ -342,9 +344,12 @@ class _Deletion:
         """Bring it back, where that was not done otherwise."""
         back = self._library.bring_back(self._gone) if self._gone is not None else None
         if back is not None:
-            self._gone, self._entry = None, back  # its file may be called otherwise now
-            if self._seen is not None and self._seen.key == back.key:
+            same = self._entry.key == back.key  # its file may be called otherwise now
+            self._gone, self._entry = None, back
+            if self._seen is not None and same:
                 self._library._seen[back.key] = self._seen
+            if self._was_open and same:
+                self._library._document.take_up(back.key, one_line(back.name))
 
 
 def _said_of(found: Sequence[Entry]) -> dict[str, tuple[str, str]]:

@@ -219,6 +219,47 @@ def test_deleted_presets_come_back_by_undo_whatever_was_said_since(opened: Opene
     assert names() == ["Mine", "Second"]
 
 
+def test_a_preset_that_is_deleted_is_open_no_more(opened: Opened) -> None:
+    library, document = opened.library, opened.document
+
+    def open_now() -> tuple[str, bool]:
+        return document.state.name, bool(document.state.preset)
+
+    heard: list[tuple[str, bool]] = []
+    document.changed.connect(lambda: heard.append(open_now()))
+    library.delete(opened.entry())
+    assert heard[-1] == open_now() == ("", False)  # its title is the model's from now on
+    assert not document.is_modified
+    bring_back = opened.told[-1].action
+    assert bring_back is not None
+    bring_back()
+    assert heard[-1] == open_now() == ("Mine", True)
+    document.edit("training.sequence_length", 1024)
+    assert document.is_modified
+    document.undo_stack.undo()
+    for _ in range(2):
+        document.undo_stack.undo()
+        document.undo_stack.redo()
+        assert open_now() == ("", False)
+        document.undo_stack.undo()
+        assert open_now() == ("Mine", True)
+
+
+def test_what_was_opened_since_stays_open_when_a_deleted_preset_comes_back(opened: Opened) -> None:
+    document = opened.document
+    library = opened.library
+    library.delete(opened.entry())
+    document.edit("training.sequence_length", 1024)
+    assert library.save_as("Other")
+    document.undo_stack.undo()
+    document.undo_stack.undo()
+    assert [entry.name for entry in library.presets()] == ["Mine", "Other"]
+    assert document.state.name == "Other"
+    document.undo_stack.redo()
+    assert [entry.name for entry in library.presets()] == ["Other"]
+    assert document.state.name == "Other"
+
+
 def test_what_the_notice_brought_back_is_not_brought_back_twice(opened: Opened) -> None:
     opened.library.delete(opened.entry())
     bring_back = opened.told[-1].action
