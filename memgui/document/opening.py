@@ -47,6 +47,8 @@ class Opening(Telling):
     """Opens.  ``changed``: the list of presets or recent files is another one."""
 
     changed = Signal()
+    opened_quietly = Signal()
+    """Something is open of which there is nothing to say; what was said of opening before it is old."""
 
     def __init__(
         self,
@@ -214,6 +216,8 @@ class Opening(Telling):
             said = Message(text, {"said": said, "changed": told[0]})
         if details or was_said or counts or told:
             self._tell(said, details, severity=severity, of_opening=True)
+        else:
+            self.opened_quietly.emit()
 
     def open_text(self, text: str) -> bool:
         """Open a preset shared as text; false where the text claims to be none."""

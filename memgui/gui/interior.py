@@ -168,6 +168,7 @@ class Interior(QObject):
         window.closing.connect(lambda: window.state.put("tab", self.tabs.current))
         window.installEventFilter(self)
         context.library.told.connect(self.tell)
+        context.library.opened_quietly.connect(self._let_news_of_opening_go)
         context.document.changed.connect(self._let_old_news_go)
         context.document.result.connect(self.toolbar.model.set_result)
         context.document.result.connect(self._speak_later)
@@ -300,7 +301,11 @@ class Interior(QObject):
 
     def _let_old_news_go(self) -> None:
         """How opening went is no news any more when something else is open."""
-        if self._told_of is None or self._told_of is self.context.document.state.origin:
+        if self._told_of is not self.context.document.state.origin:
+            self._let_news_of_opening_go()
+
+    def _let_news_of_opening_go(self) -> None:
+        if self._told_of is None:
             return
         self._told_of = None
         notice = self.notices.notice

@@ -520,6 +520,36 @@ def test_how_opening_went_is_no_news_once_something_else_is_open(inside: Interio
     assert not bar.notice.of_opening or "gpt2" in bar.text
 
 
+@pytest.mark.parametrize("said", ["no such model", "is being read"])
+def test_news_of_opening_goes_when_the_same_model_is_opened_again(
+    inside: Interior,
+    house: House,
+    tmp_path: Path,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+    said: str,
+) -> None:
+    library, bar = house.library, inside.notices
+    library.open_named("Qwen3-8B")
+    steps, go_on = house.document.undo_stack.count(), threading.Event()
+
+    def slow(*_: object) -> None:
+        go_on.wait(5)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("memgui.planning.opening.opened_path", slow)
+        patch.setattr("memgui.document.reading.TOLD_AFTER_MS", 5)
+        if said == "is being read":
+            library.open_path(config(tmp_path))
+        else:
+            library.open_named(said)
+        qtbot.waitUntil(lambda: bar.isVisible() and said in bar.text)
+        library.open_named("Qwen3-8B")
+        assert not bar.isVisible()
+        go_on.set()
+    assert house.document.undo_stack.count() == steps  # the document had nothing to change
+
+
 def test_a_name_that_none_has_finds_what_is_near_it(inside: Interior) -> None:
     found = inside.picker.items("unsloth/Qwen3-4B-bnb-4bit")
     assert found[0].title == "Qwen3-4B"
