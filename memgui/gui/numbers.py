@@ -11,10 +11,9 @@ from functools import lru_cache
 from PySide6.QtCore import QCoreApplication, QLocale
 
 from memgui.document.view_settings import View
-from memgui.spec.messages import Count
+from memgui.spec.messages import MINUS, Count
 
 THIN_SPACE = "\u2009"
-MINUS = "\u2212"
 UNCHANGED = "\u2013"
 _INT64 = 2**63
 _MOST_KNOWN = 1024

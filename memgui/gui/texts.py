@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from memgui.spec import Issue, Message
 from memgui.spec.fields import BY_PATH, SECTIONS, Field
-from memgui.spec.messages import Named, Value
+from memgui.spec.messages import Named, Value, counted
 
 _LONG = r"[^\s/-]{28,}"
 """A word too long for a narrow line: a commit's name, a number of fifty digits."""
@@ -66,7 +66,7 @@ def value_text(field: Field, value: object) -> str:
             else QCoreApplication.translate("fields", "off")
         )
     if isinstance(value, int):
-        return f"{value:,}"
+        return counted(value)
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     choice = field.choice(value)

@@ -22,6 +22,8 @@ def one_line(text: str) -> str:
     return _BREAKS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
+MINUS: Final = "\N{MINUS SIGN}"
+
 NAMES: Final = frozenset(
     (
         *("Adafactor", "Apollo", "Kimi", "Korthikanti", "Liger", "Lion", "Llama", "Mamba", "Megatron"),
@@ -64,9 +66,9 @@ class Count(str):
         return one if self.is_one else others
 
 
-def counted(number: int) -> Count:
-    """``number`` grouped by commas."""
-    return Count(f"{number:,}", is_one=number == 1)
+def counted(number: float) -> Count:
+    """``number`` grouped by commas, with a true minus below zero."""
+    return Count(f"{number:,}".replace("-", MINUS).removesuffix(".0"), is_one=number == 1)
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -117,7 +119,7 @@ class Message(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(value for value in named if isinstance(value, str) and "." in value))
 
     def said(self, translate: Callable[[str], str]) -> str:
-        """The sentence in the language of ``translate``: integers are a :class:`Count`, texts on one line."""
+        """The sentence in the language of ``translate``: numbers are a :class:`Count`, texts on one line."""
         shown = {key: _said(value, translate) for key, value in self.args.items()}
         return translate(self.template).format_map(shown)
 
@@ -130,7 +132,7 @@ def _said(value: Value, translate: Callable[[str], str]) -> str:
         return value.said(translate)
     if isinstance(value, Named):
         return value.text
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         return counted(value)
     return one_line(str(value))
 

@@ -87,7 +87,7 @@ def test_understood(path: str, text: str, value: Any) -> None:
         ("training.micro_batch_size", "4%", "k, M, B, T"),
         ("device.memory_bytes", "85,02", "a point parts decimals"),
         ("task", "", "task cannot be “”"),
-        ("training.dropout", "1.5", "0.0 to 0.99"),
+        ("training.dropout", "1.5", "Allowed: 0 to 0.99."),
         ("training.precision", "int3", "bf16_mixed"),
         ("training.padding_mask", "maybe", "on, off"),
     ],
