@@ -50,7 +50,15 @@ def test_a_sentence_in_a_sentence_begins_small_unless_with_a_name(sentence: str,
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(-5, "−5"), (-1234, "−1,234"), (-0.1, "−0.1"), (1e-05, "1e−05"), (0.0, "0"), (0.99, "0.99"), ("-5", "-5")],
+    [
+        (-5, "−5"),
+        (-1234, "−1,234"),
+        (-0.1, "−0.1"),
+        (1e-05, "1e−05"),
+        (0.0, "0"),
+        (0.99, "0.99"),
+        ("-5", "-5"),
+    ],
 )
 def test_a_number_has_a_true_minus_and_a_text_stays_as_it_is(value: float | str, shown: str) -> None:
     assert Message("It cannot be {value}.", {"value": value}).text == f"It cannot be {shown}."
