@@ -92,16 +92,14 @@ class _Paint(QStyledItemDelegate):
         middle = Qt.AlignmentFlag.AlignVCenter
         if verdict:
             paint_verdict(
-                painter, verdict, QPointF(rect.right() - look.px(25), rect.center().y()), look.px(16), colours
+                painter, verdict, QPointF(rect.right() - look.px(20), rect.center().y()), look.px(16), colours
             )
-            right = look.px(38)
+            right = look.px(32)
         elif count is not None:
             painter.setPen(colours.tertiary)
             painter.setFont(look.font(Role.BODY))
-            painter.drawText(
-                rect.adjusted(0, 0, -look.px(18), 0), middle | Qt.AlignmentFlag.AlignRight, str(count)
-            )
-            right = look.px(50)
+            painter.drawText(rect.adjusted(0, 0, -right, 0), middle | Qt.AlignmentFlag.AlignRight, str(count))
+            right += look.px(4) + round(look.metrics(Role.BODY).horizontalAdvance(str(count)))
         room = rect.adjusted(left, 0, -right, 0)
         weight = 600 if kind is Row.HEADING else 500 if is_open else 400
         enabled = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)

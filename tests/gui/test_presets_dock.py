@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QPainter
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
@@ -10,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from memgui.gui.actions import Actions
 from memgui.gui.presets_dock import PresetsDock
 from memgui.gui.presets_model import COUNT, KIND, VERDICT, Row
+from memgui.gui.theme import Look
 from memgui.importers.local_models import HUGGING_FACE, LocalModel
 from memgui.presets.store import PresetStore
 from tests.gui.house import House
@@ -51,6 +53,23 @@ def test_at_first_it_says_what_will_stand_here(dock: PresetsDock, house: House) 
     for family in families:
         press(dock, family.text())
     assert len(names(dock, Row.MODEL)) == len(house.library.catalog.models)
+
+
+def test_headings_and_families_are_read_whole_at_the_first_width(
+    dock: PresetsDock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dock.resize(Look.of(dock).px(192), 600)
+    painted: list[str] = []
+    real = QPainter.drawText
+
+    def drawn(painter: QPainter, *asked: object) -> object:
+        painted.append(str(asked[-1]))
+        return real(painter, *asked)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(QPainter, "drawText", drawn)
+    dock.tree.grab()
+    assert {"My presets", "Recent files", "Built-in models"} <= set(painted)
+    assert not [text for text in painted if "…" in text]
 
 
 def test_saved_presets_appear_and_open_with_one_press(dock: PresetsDock, house: House) -> None:
