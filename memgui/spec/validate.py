@@ -170,6 +170,17 @@ def _model(model: ModelSpec, *, detailed: bool) -> Iterator[Issue]:
                 {"count": model.num_experts},
             ),
         )
+    chosen, among = model.num_experts_per_tok, model.num_experts + model.zero_expert_num
+    if model.num_experts and chosen > among:
+        yield Issue(
+            "error",
+            "more_experts_chosen_than_there_are",
+            ("model.num_experts_per_tok", "model.num_experts"),
+            Message(
+                QT_TRANSLATE_NOOP("messages", "A token cannot go through {chosen} of {among} experts."),
+                {"chosen": chosen, "among": among},
+            ),
+        )
     heads, shared = model.num_attention_heads, model.num_key_value_heads
     if shared > 0 and heads % shared:
         yield Issue(

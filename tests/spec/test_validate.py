@@ -153,6 +153,16 @@ def test_values_are_judged_apart_where_an_engine_stores_them_apart() -> None:
     assert not [one for one in validate(serving("vllm", "fp8", "q4_0")) if one.code == "cache_not_offered"]
 
 
+def test_a_token_goes_through_no_more_experts_than_there_are() -> None:
+    scenario = replace(SCENARIO, "model.num_experts_per_tok", 9)
+    assert codes(scenario) == {}  # a dense model has no router
+    scenario = replace(replace(scenario, "model.moe_intermediate_size", 64), "model.num_experts", 8)
+    assert codes(scenario) == {"more_experts_chosen_than_there_are": "error"}
+    assert codes(replace(scenario, "model.zero_expert_num", 1)) == {}
+    assert codes(replace(scenario, "model.num_experts_per_tok", 8)) == {}
+    assert "9 of 8 experts" in validate(scenario)[0].text
+
+
 def test_experts_without_a_width_are_told() -> None:
     scenario = replace(SCENARIO, "model.num_experts", 8)
     (issue,) = [issue for issue in validate(scenario) if issue.code == "experts_without_width"]
