@@ -118,6 +118,7 @@ def layout_of(scenario: Scenario) -> Layout:
     bucket = split.bucket_elements
     if bucket is None:
         bucket = scenario.model.hidden_size**2
+    sharding = split.sharding if split.data * split.context > 1 else "none"
     return Layout(
         data=split.data,
         tensor=split.tensor,
@@ -126,7 +127,7 @@ def layout_of(scenario: Scenario) -> Layout:
         context=split.context,
         expert=split.expert if scenario.model.num_experts else 1,
         sequence=(split.sequence or code == "torchtitan") and split.tensor > 1,
-        sharding=split.sharding if split.data * split.context > 1 else "none",
+        sharding=sharding,
         library=library(scenario),
         bucket=bucket,
         bucket_views=split.gradient_as_bucket_view,
@@ -135,5 +136,5 @@ def layout_of(scenario: Scenario) -> Layout:
         reduce_width=0 if code in REDUCE_AT_ONCE or not kept_precision(scenario).endswith("_mixed") else 2,
         flat=code in FLAT,
         shares_scales=code in SHARED_SCALES,
-        whole_gradients=waits_to_reduce(scenario) and not split.sync_each_batch,
+        whole_gradients=sharding != "none" and waits_to_reduce(scenario) and not split.sync_each_batch,
     )

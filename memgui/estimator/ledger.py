@@ -185,18 +185,16 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
     a = run.account
     stay = run.gradients_before(steady=states)
     referred = run.referred().bytes
-    start = run.base(states=states, gradients=stay).bytes + (referred if states else 0)
+    first = run.base(states=states, gradients=stay)
     done = run.base(states=True, gradients=True).bytes
     phases: dict[str, int] = {}
     operators: dict[str, str] = {}
     for further in (False, True) if run.accumulates else (False,):
         suffix = "2" if further else ""
-        accumulate = further or stay
-        base = run.base(states=states, gradients=accumulate)
-        steady = states or further
-        walk = run.walk(accumulate=accumulate, ran=steady, first=not steady)
+        walk = run.micro_batch(steady=states, stay=stay, further=further)
+        before = run.between(states=states, stay=stay) if further else first
         for phase, points in (("forward", walk.forward()), ("backward", walk.backward())):
-            busy = run.busy(base, back=phase == "backward", further=further).bytes
+            busy = run.busy(before, back=phase == "backward").bytes
             if further and phase == "forward":
                 busy += run.numbers.bytes(run.named(walk))
             phases[phase + suffix], operators[phase + suffix] = _highest(run.heights(walk), busy, points)
@@ -207,12 +205,10 @@ def _step(run: TrainingRun, *, states: bool) -> StepFigures:
         phases["clip"], operators["clip"] = full + left + a.clip_bytes, CLIP
     phases["optimizer"], operators["optimizer"] = done + left + a.step_bytes, run.stepper()
     return StepFigures(
-        start=start,
-        after_forward=run.busy(run.base(states=states, gradients=stay), back=False).bytes
+        start=first.bytes + (referred if states else 0),
+        after_forward=run.busy(first, back=False).bytes
         + numbers.bytes(run.walk(accumulate=stay).after_forward()),
-        after_backward=run.base(states=states or a.consumer is not None, gradients=True).bytes
-        + (run.unreduced.bytes if run.accumulates else 0)
-        + left,
+        after_backward=run.between(states=states or a.consumer is not None, stay=stay).bytes + left,
         grad_bytes=a.gradient_bytes,
         after_step=done + referred,
         optimizer_state_bytes=a.state_bytes,

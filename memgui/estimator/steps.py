@@ -33,16 +33,15 @@ def _step(run: TrainingRun, step: str, labels: dict[str, str], overhead: Overhea
     start = run.base(states=states, gradients=stay)
     referred = run.referred()
     yield make(f"{step}.start", "start", labels["start"], start.plus(referred) if states else start)
-    yield from _micro_batch(run, step, labels, start, overhead, accumulate=stay, ran=states)
-    full = run.base(states=states or run.account.consumer is not None, gradients=True)
+    micro_batch = partial(_micro_batch, run, overhead=overhead, steady=states, stay=stay)
+    yield from micro_batch(step, labels, start)
+    made = states or run.account.consumer is not None
+    between, full = run.between(states=made, stay=stay), run.base(states=made, gradients=True)
     left = amount_of(run.left(run.walk(accumulate=stay)), run.tensors)
     done = full.plus(left)
-    after = done.plus(run.unreduced) if run.accumulates else done
-    yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], after)
+    yield make(f"{step}.after_backward", "after_backward", labels["after_backward"], between.plus(left))
     if run.accumulates:
-        yield from _micro_batch(
-            run, f"{step}.micro2", FURTHER, full, overhead, accumulate=True, ran=True, further=True
-        )
+        yield from micro_batch(f"{step}.micro2", FURTHER, between, further=True)
         key = f"{step}.micro2.after_backward"
         yield make(key, "after_backward", FURTHER["after_backward"], done)
     if run.scenario.training.gradient_clipping:
@@ -66,21 +65,21 @@ def _micro_batch(
     prefix: str,
     labels: dict[str, str],
     base: Amount,
-    overhead: Overhead,
     *,
-    accumulate: bool,
-    ran: bool,
+    overhead: Overhead,
+    steady: bool,
+    stay: bool,
     further: bool = False,
 ) -> Iterator[Moment]:
-    walk = run.walk(accumulate=accumulate, ran=ran, first=not ran)
+    walk = run.micro_batch(steady=steady, stay=stay, further=further)
     heights = run.heights(walk)
-    busy = run.busy(base, back=False, further=further)
+    busy = run.busy(base, back=False)
     before = busy.plus(amount_of(run.named(walk), run.tensors)) if further else busy
     for point in walk.forward():
         yield from _stretch(run, f"{prefix}.forward", "forward", labels, before, overhead, heights, point)
     after = busy.plus(amount_of(walk.after_forward(), run.tensors))
     yield moment(f"{prefix}.after_forward", "after_forward", labels["after_forward"], after, overhead)
-    busy = run.busy(base, back=True, further=further)
+    busy = run.busy(base, back=True)
     for point in walk.backward():
         yield from _stretch(run, f"{prefix}.backward", "backward", labels, busy, overhead, heights, point)
 

@@ -93,6 +93,10 @@ class TrainingRun(Run):
         self.gradients_stay = self.main_gradients or not training.zero_grad_set_to_none
         self.gradients_met = self.accumulates or self.gradients_stay
         """whether the last micro batch of a step finds gradients there"""
+        self.waits = bool(self.account.whole.things)
+        """whether gradients stay whole until a step's last micro batch, which reduces them"""
+        self.reduced_met = self.gradients_stay if self.waits else self.gradients_met
+        """whether the last micro batch of a step finds reduced gradients there"""
         self.input_sizes = [self.numbers.of(tensor) for tensor in self.inputs]
         self.lengthy_sizes = [self.numbers.of(tensor) for tensor in self.account.lengthy]
         self.refers = any(referring(kind) for kind in program.kinds)
@@ -108,62 +112,59 @@ class TrainingRun(Run):
         base = base_of(self.scenario.training)
         return loaded(self.account, self.program, base_scheme(self.scenario), base)
 
-    def lying(self, *, states: bool, gradients: bool, inputs: bool = True) -> dict[str, int]:
-        """What stays through a micro batch, in bytes."""
+    def lying(
+        self, *, states: bool, gradients: bool, whole: bool = False, inputs: bool = True
+    ) -> dict[str, int]:
+        """What stays through a micro batch, in bytes; ``whole``: with gradients that wait to be reduced."""
         a = self.account
+        reduced = a.gradient_bytes if gradients else 0
         return {
             "weights": a.weight_bytes + sum(self.lengthy_sizes),
-            "gradients": (a.gradient_bytes if gradients else 0) + a.buckets.bytes,
+            "gradients": reduced + (a.whole.bytes if whole else 0) + a.buckets.bytes,
             "optimizer_states": a.state_bytes if states else 0,
             "activations": sum(self.input_sizes) if inputs else 0,
             "temporary": a.lasting.bytes,
         }
 
-    def base(self, *, states: bool, gradients: bool, inputs: bool = True) -> Amount:
+    def base(self, *, states: bool, gradients: bool, whole: bool = False, inputs: bool = True) -> Amount:
         """The same, with what the allocator's blocks add."""
         a = self.account
         sizes = self.lengthy_sizes + (self.input_sizes if inputs else [])
         return Amount(
-            self.lying(states=states, gradients=gradients, inputs=inputs),
+            self.lying(states=states, gradients=gradients, whole=whole, inputs=inputs),
             self.loaded.excess
             + (a.gradient_excess if gradients else 0)
+            + (a.whole.excess if whole else 0)
             + (a.state_excess if states else 0)
             + a.buckets.excess
             + a.lasting.excess
             + sum(block_bytes(size) - size for size in sizes),
         )
 
-    def busy(self, base: Amount, *, back: bool, further: bool = False) -> Amount:
-        """``base`` while a micro batch runs, forward or ``back``: with what sharing holds for a moment.
+    def between(self, *, states: bool, stay: bool) -> Amount:
+        """What stays from one micro batch of a step to the next; ``stay``: gradients were there before it.
 
-        ``further``: it is not the first one of its step.
+        Shards that were there are added to when all micro batches have run back, and lie beside what waits.
         """
-        for amount in self._sharing(base.components, back=back, further=further):
+        return self.base(states=states, gradients=stay or not self.waits, whole=self.waits)
+
+    def busy(self, base: Amount, *, back: bool) -> Amount:
+        """``base`` while a micro batch runs, forward or ``back``: with what sharing holds for a moment."""
+        for amount in self._sharing(base.components, back=back):
             base = base.plus(amount)
         return base
 
-    def _sharing(self, lying: Mapping[str, int], *, back: bool, further: bool) -> Iterator[Amount]:
+    def _sharing(self, lying: Mapping[str, int], *, back: bool) -> Iterator[Amount]:
         """What sharing holds beside what lies while a micro batch runs.
 
         Shards of gradients that DeepSpeed fills as they are reduced are there from the first one on.
         """
         a = self.account
-        if further and a.whole.things:
-            yield self.unreduced
         for heap in (a.running, a.returning) if back else (a.running,):
             if heap.things:
                 yield Amount({"temporary": heap.bytes}, heap.excess)
         if back and a.fills and not lying["gradients"]:
             yield Amount({"gradients": a.gradient_bytes}, a.gradient_excess)
-
-    @property
-    def unreduced(self) -> Amount:
-        """What gradients that wait for the last micro batch take more than their shards."""
-        a = self.account
-        if not a.whole.things:
-            return _NOTHING
-        more = {"gradients": a.whole.bytes - a.gradient_bytes}
-        return Amount(more, a.whole.excess - a.gradient_excess)
 
     def persistent(self) -> int:
         a = self.account
@@ -174,9 +175,11 @@ class TrainingRun(Run):
         a, accumulate = self.account, self.gradients_met
         stepping = self.lying(states=True, gradients=True)
         stepping["temporary"] += a.step_bytes
-        turning = self.lying(states=True, gradients=accumulate or a.fills)
+        turning = self.lying(states=True, gradients=self.reduced_met or a.fills, whole=self.waits)
         turning["temporary"] += a.running.bytes + a.returning.bytes
-        turning["activations"] += self.numbers.bytes(self.walk(accumulate=accumulate).turned())
+        turning["activations"] += self.numbers.bytes(
+            self.walk(accumulate=accumulate, stay=self.gradients_stay).turned()
+        )
         return stepping, turning
 
     def walks_as(self, other: Run) -> bool:
@@ -199,9 +202,10 @@ class TrainingRun(Run):
             "activations": [(tensor, 1) for tensor in self.inputs],
             "temporary": [*a.lasting.things],
         }
-        if a.whole.things and base["gradients"] >= a.whole.bytes:
+        waiting = self.waits and found.stage not in ("optimizer", "save")
+        if waiting:
             listed["gradients"] += a.whole.things
-        elif base["gradients"] > a.buckets.bytes:
+        if base["gradients"] > a.buckets.bytes + (a.whole.bytes if waiting else 0):
             listed["gradients"] += a.gradients
         if found.stage == "save":
             listed["temporary"] += a.saving.things
@@ -270,9 +274,18 @@ class TrainingRun(Run):
         """Whether gradients are there before the first micro batch of a step."""
         return self.gradients_stay and (steady or self.main_gradients)
 
-    def walk(self, *, accumulate: bool, ran: bool = True, traced: bool = False, first: bool = False) -> Walk:
+    def walk(
+        self,
+        *,
+        accumulate: bool,
+        stay: bool = False,
+        ran: bool = True,
+        traced: bool = False,
+        first: bool = False,
+    ) -> Walk:
         """The walk of a micro batch; ``accumulate``: gradients are there before it; ``ran``: one was.
 
+        ``stay``: gradients were there before its step, which is asked where whole ones wait beside them.
         ``first``: it is the first of all, in which an optimizer that steps in backward makes its states.
         """
         a, keep = self.account, self.scenario.training.keep_outputs
@@ -282,8 +295,18 @@ class TrainingRun(Run):
         if self.units is not None:
             from memgui.estimator.unit_walk import unit_walk_of
 
-            return unit_walk_of(self.program, self.units, accumulate, keep, self.refers, ran, traced)
+            there = stay if self.waits else accumulate
+            return unit_walk_of(self.program, self.units, accumulate, there, keep, self.refers, ran, traced)
         return walk_of(self.program, accumulate, keep, consumer, self.waiting, self.refers, ran, traced)
+
+    def micro_batch(self, *, steady: bool, stay: bool, further: bool = False) -> Walk:
+        """The walk of a step's first micro batch, or of a ``further`` one; ``stay``: gradients stayed.
+
+        ``steady``: the step is not the first one.
+        """
+        accumulate = further or (stay and not self.waits)
+        ran = steady or further
+        return self.walk(accumulate=accumulate, stay=stay, ran=ran, first=not ran)
 
     def heights(self, walk: Walk) -> Heights:
         """How many bytes are alive at the points of a walk."""
@@ -300,12 +323,11 @@ class TrainingRun(Run):
     def _highest(self) -> tuple[int, Heights, Highest | None]:
         """Bytes as the optimizer steps; the heights along a walk, and the point there with more bytes."""
         accumulate = self.gradients_met
-        walk = self.walk(accumulate=accumulate)
-        lying = self.lying(states=True, gradients=accumulate)
+        walk = self.walk(accumulate=accumulate, stay=self.gradients_stay)
+        lying = self.lying(states=True, gradients=self.reduced_met, whole=self.waits)
         start = sum(lying.values())
         ahead, behind = (
-            start + sum([one.bytes for one in self._sharing(lying, back=back, further=self.accumulates)])
-            for back in (False, True)
+            start + sum([one.bytes for one in self._sharing(lying, back=back)]) for back in (False, True)
         )
         if self.accumulates:
             ahead += self.numbers.bytes(self.named(walk))
@@ -325,7 +347,7 @@ class TrainingRun(Run):
             bag = partial(self.tensors.bag, left)
             stage = "optimizer"
             return Found(f"step2.{stage}", stage, STEADY[stage], base, amount, bag, -1, self.stepper())
-        start = self.base(states=True, gradients=self.gradients_met)
+        start = self.base(states=True, gradients=self.reduced_met, whole=self.waits)
         point, offset, forward = best.point, best.offset, best.at < len(walk.way_forward.rows)
         whole = point.whole(best.spot, best.stop, offset, whole=self.numbers.whole)
         if forward and self.accumulates:
@@ -365,11 +387,11 @@ class TrainingRun(Run):
         if self.units is None or self.scenario.parallelism.limit_all_gathers:
             return 0
         accumulate = self.gradients_met
-        walk = self.walk(accumulate=accumulate)
+        walk = self.walk(accumulate=accumulate, stay=self.gradients_stay)
         heights = self.heights(walk)
         busiest = max(heights.highest(point)[0] for point in (*walk.forward(), *walk.backward()))
         whole = sum(one.coefficient * count for weights, count in self.program.weights() for one in weights)
-        base = self.busy(self.base(states=True, gradients=accumulate), back=False, further=self.accumulates)
+        base = self.busy(self.base(states=True, gradients=self.reduced_met, whole=self.waits), back=False)
         there = base.bytes + busiest + whole
         return max(0, there - found.base.bytes - found.amount.bytes)
 
@@ -405,7 +427,7 @@ class TrainingRun(Run):
             key,
             stage,
             (FURTHER if self.accumulates else STEADY)[stage],
-            self.busy(base, back=not forward, further=self.accumulates),
+            self.busy(base, back=not forward),
             amount_of(whole, self.tensors),
             partial(self.tensors.bag, whole),
             layer,

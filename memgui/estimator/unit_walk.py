@@ -21,7 +21,10 @@ FIRST, LAST, ONLY = "first", "last", "only"
 
 
 class UnitWalk(Walk):
-    """Adds what is gathered and reduced: a full gradient waits for the reduction of its unit."""
+    """Adds what is gathered and reduced: a full gradient waits for the reduction of its unit.
+
+    ``reduced``: shards of gradients exist already, which new ones are added to.
+    """
 
     def __init__(
         self,
@@ -29,6 +32,7 @@ class UnitWalk(Walk):
         units: Units,
         *,
         accumulate: bool = False,
+        reduced: bool = False,
         keep_outputs: bool = False,
         refers: bool = False,
         ran: bool = False,
@@ -38,6 +42,7 @@ class UnitWalk(Walk):
             program, accumulate=accumulate, keep_outputs=keep_outputs, refers=refers, ran=ran, traced=traced
         )
         self.units = units
+        self.reduced = reduced
         self.adds = accumulate and units.adds
         self.brief = True
         self.reduces = accumulate or not units.wait
@@ -183,9 +188,7 @@ class UnitWalk(Walk):
         unit = self.units.of(kind)
         if self.units.wait:
             left.add(unit.whole, unit.sort, -1 if self.reduces else 1)
-        elif self.accumulate:
-            return left
-        if self.reduces:
+        if self.reduces and not self.reduced:
             left.add(unit.shards, unit.sort)
         return left
 
@@ -200,6 +203,7 @@ def unit_walk_of(
     program: Program,
     units: Units,
     accumulate: bool,
+    reduced: bool,
     keep_outputs: bool,
     refers: bool,
     ran: bool,
@@ -210,6 +214,7 @@ def unit_walk_of(
         program,
         units,
         accumulate=accumulate,
+        reduced=reduced,
         keep_outputs=keep_outputs,
         refers=refers,
         ran=ran,

@@ -14,7 +14,7 @@ from memgui.estimator import estimate, ledger
 from memgui.estimator.ledger import StepFigures
 from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.settled import settled
-from memgui.spec import Lora, Scenario
+from memgui.spec import Lora, Scenario, replace
 from memgui.spec.fields.optimizers import IN_BACKWARD
 from memgui.spec.model import ModelSpec
 from tests.estimator.build import serving, spread, training
@@ -259,6 +259,43 @@ def test_fsdp_that_saves_from_the_device_holds_all_weights_then() -> None:
     assert found.peak_moment.key == "step2.save"
     assert found.component("temporary").bytes > 4 * found.parameters.total
     assert estimate(spread(scenario, data=8, sharding="zero3")).peak_moment.key != "step2.save"
+
+
+@pytest.mark.parametrize("precision", ["bf16", "bf16_mixed"])
+@pytest.mark.parametrize("sharding", ["zero2", "zero3"])
+def test_zeroed_shards_lie_beside_gradients_that_wait_to_be_reduced(sharding: str, precision: str) -> None:
+    """FSDP2 adds a reduced gradient to the shard that is there (``foreach_reduce``)."""
+    none, zeroed = (
+        spread(
+            _tiny(precision=precision, gradient_accumulation_steps=2, zero_grad_set_to_none=to_none),
+            data=4,
+            sharding=sharding,
+        )
+        for to_none in (True, False)
+    )
+    shards = _steady(none).grad_bytes
+    before = {moment.key: moment.components for moment in estimate(none).timeline}
+    after = {moment.key: moment.components for moment in estimate(zeroed).timeline}
+    more = {key: after[key]["gradients"] - before[key]["gradients"] for key in before}
+    there = ("start", "after_forward", "backward.layer.3", "after_backward", "micro2.after_forward")
+    assert {more[f"step2.{name}"] for name in there} == {shards}
+    assert {more[f"step2.{name}"] for name in ("micro2.after_backward", "optimizer", "after_step")} == {0}
+    assert not any(size for key, size in more.items() if key.startswith("step1") and "zero_grad" not in key)
+    assert all(0 <= size <= shards for size in more.values())
+    assert all(size >= 0 for components in after.values() for size in components.values())
+    for found in (estimate(none), estimate(zeroed)):
+        for component in found.components:
+            assert not component.children or component.bytes == sum(one.bytes for one in component.children)
+
+
+def test_what_is_not_shared_out_does_not_wait_to_be() -> None:
+    """One replica: its gradients are its own, and an embedding that ranks split has one of all rows."""
+    scenario = spread(_tiny(gradient_accumulation_steps=2), tensor=4)
+    for sharding in ("none", "zero2", "zero3"):
+        found = estimate(replace(scenario, "parallelism.sharding", sharding))
+        (gradients,) = [one for one in found.components if one.key == "gradients"]
+        assert gradients.bytes == sum(part.bytes for part in gradients.children) > 0
+        assert found.peak_bytes == estimate(scenario).peak_bytes
 
 
 def test_gathers_that_do_not_wait_may_hold_all_weights() -> None:
