@@ -10,14 +10,14 @@ goes back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
 from memgui.estimator.events import Events, Gradient, Group, Inner, Scratch, group
 from memgui.estimator.once import once
 from memgui.estimator.state import State
-from memgui.estimator.tape import CARRIED, HELD_BEFORE, MADE, Op, Tape, Tensor
+from memgui.estimator.tape import AMBIENT, CARRIED, HELD_BEFORE, MADE, Op, Tape, Tensor
 
 
 class Role:
@@ -158,6 +158,43 @@ def _staying(tape: Tape, saved: Iterable[Tensor]) -> tuple[Iterable[Tensor], ...
 def _mortal(tape: Tape) -> tuple[int, ...]:
     """Where that comes from which may die in the block."""
     return (MADE, HELD_BEFORE, CARRIED) if tape.frees_input else (MADE, HELD_BEFORE)
+
+
+def alive_forward(
+    tape: Tape, saved: Collection[Tensor], values: Sequence[int], born: int, enough: int
+) -> int:
+    """No less than is ever alive beyond the start while the block runs, in bytes, told from its end.
+
+    There it is known what is alive: what stays, and what is used from there on.  ``born`` is all that is ever
+    allocated; where less than ``enough`` has been so far, nobody asks how much of that is alive.
+    """
+    there = set(chain(*_staying(tape, saved), tape.handed_out))
+    if not saved:
+        there.update([tensor.root for _, tensors in tape.dangling for tensor in tensors])
+    live = sum([one.coefficient * values[one.monomial] for one in there if one.origin in (MADE, AMBIENT)])
+    most = live
+    for op in reversed(tape.written):
+        if born < enough:
+            break
+        for tensor in (*op.ins, *op.outs):
+            root = tensor.base or tensor
+            if root.origin == MADE and root not in there:
+                there.add(root)
+                live += root.coefficient * values[root.monomial]
+        passing = 0
+        for beside in (op.extra, op.inner):
+            if beside is not None:
+                coefficient, monomial = beside
+                passing += coefficient * values[monomial]
+        most = max(most, live + passing)
+        born -= passing
+        for tensor in op.outs:
+            if tensor.base is None:
+                size = tensor.coefficient * values[tensor.monomial]
+                born -= size
+                if tensor in there:
+                    live -= size
+    return max(most, born)
 
 
 def left_forward(tape: Tape, saved: Collection[Tensor]) -> tuple[Group, Group]:

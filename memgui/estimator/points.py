@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -65,13 +65,18 @@ class Beside(NamedTuple):
 
 
 class Outside:
-    """A block outside the layers."""
+    """A block outside the layers.
 
-    __slots__ = ("slope", "spots")
+    ``closer`` tells from monomials' values, and from the bytes that its spot has at most, what it has at most
+    with a look at what dies, as far as it may be so many.
+    """
 
-    def __init__(self, spot: Spot) -> None:
+    __slots__ = ("closer", "slope", "spots")
+
+    def __init__(self, spot: Spot, closer: Callable[[Sequence[int], int, int], int] | None = None) -> None:
         self.spots = (spot,)
         self.slope = NOTHING
+        self.closer = closer
 
 
 class Layer:

@@ -148,13 +148,20 @@ class Heights:
             self._bounds[inside] = most
         return most
 
-    def _loose(self, inside: Layer | Outside) -> int | None:
-        """No less either, and sooner known, where it is."""
+    def _loose(self, inside: Layer | Outside) -> int:
+        """No less either, and sooner known, where that is so."""
         if isinstance(inside, Outside):
-            return None
+            return self._most(inside)
         if inside.most is None:
             inside.most = self.walk.loose(inside)
-        return self.numbers.sums(inside.most) if inside.most else None
+        return self.numbers.sums(inside.most) if inside.most else self._most(inside)
+
+    def _tight(self, inside: Layer | Outside, enough: int) -> int:
+        """No less either, but where ``enough`` is more; later known, where that is so."""
+        most = self._most(inside)
+        if isinstance(inside, Outside) and inside.closer is not None:
+            return min(most, inside.closer(self.numbers.values, most, enough))
+        return most
 
     def top(self, point: Point) -> tuple[Spot, int]:
         """In which spot the peak of a point is, and how many events of it have happened then."""
@@ -213,8 +220,7 @@ class Heights:
         bounded: list[tuple[int, int, Layer | Outside, bool]] = []
         for inside, top in tops.items():
             loose = self._loose(inside)
-            most = self._most(inside) if loose is None else loose
-            bounded.append((top + most, -orders[inside], inside, loose is None))
+            bounded.append((top + loose, -orders[inside], inside, False))
         bounded.sort()  # no two have the same number: what comes after it is never compared
         best = -1
         while bounded:
@@ -222,11 +228,11 @@ class Heights:
             if bound < floor:
                 break
             top = tops[inside]
+            enough = max(floor, bounded[-1][0] if bounded else floor) - top
             if not tight:
-                insort(bounded, (top + self._most(inside), negative, inside, True))
+                insort(bounded, (top + self._tight(inside, enough), negative, inside, True))
                 continue
-            others = bounded[-1][0] if bounded else floor
-            sight = self._look(inside, max(floor, others) - top)
+            sight = self._look(inside, enough)
             most = top + sight.most
             if most > floor or (most == floor and (best < 0 or -negative < best)):
                 floor, best = most, -negative
@@ -258,15 +264,18 @@ class Heights:
         """
         walk, numbers = self.walk, self.numbers
         live = behind + numbers.bytes(walk.after_loss)
-        grown = rise = most = 0
-        for kind in walk.program.kinds:
-            kept = numbers.bytes(walk.kept(kind))
+        kinds = walk.program.kinds
+        kept = [numbers.bytes(walk.kept(kind)) for kind in kinds]
+        reach = live + SEVERAL * max(kept, default=0)
+        if enough is not None and reach >= enough:
+            return None
+        grown = rise = 0
+        for kind, each in zip(kinds, kept, strict=True):
             left = [pairs for block in kind.blocks for pairs in block.most_left]
-            more = (numbers.sums(left) - kept) * kind.count
+            more = (numbers.sums(left) - each) * kind.count
             grown += more
             rise += max(0, more)
-            most = max(most, kept)
-        if enough is not None and live + rise + SEVERAL * most >= enough:
+        if enough is not None and reach + rise >= enough:
             return None
         beside = walk.beside_loss
         if beside is None:
@@ -277,8 +286,7 @@ class Heights:
         if enough is not None and below >= enough:
             return None
         for inside, top in self._tops(rows)[0].items():
-            loose = self._loose(inside)
-            below = max(below, top + (self._most(inside) if loose is None else loose))
+            below = max(below, top + self._loose(inside))
         return below if enough is None or below < enough else None
 
     def _tops(self, rows: Iterable[tuple[Row | Point, int]]) -> tuple[dict[Inside, int], dict[Inside, int]]:

@@ -143,8 +143,10 @@ class Stack:
         given = [tensor for kind, _ in runs if kind in giving for tensor in kind.shared.tensors]
         shared, held = [*tape.handed_out, *given], dict.fromkeys((*tape.held, *given))
         ambient = {one for one in held if one.origin == AMBIENT}
-        blocks = self.frame, *self.blocks.values()
-        saved = {one for block in blocks for one in ambient.intersection(block.saved)}
+        saved: set[Tensor] = set()
+        if ambient:
+            for block in (self.frame, *self.blocks.values()):
+                saved |= block.saved.keys() & ambient
         given_up = self._unseen(chosen) if checkpointing and chosen else set()
         kept = [one for one in held if one in saved or (checkpointing and one in shared)]
         if given_up:

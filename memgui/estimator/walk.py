@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from memgui.estimator.block import Block
 from memgui.estimator.events import NONE, Group, Pairs, group
 from memgui.estimator.inside import Inside, role_of
-from memgui.estimator.lifetimes import Consumer, Role
+from memgui.estimator.lifetimes import Consumer, Role, alive_forward
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome
 from memgui.estimator.points import Beside, Layer, Outside, Place, Point, Row, Spot
@@ -330,7 +330,8 @@ class Walk(Inside):
 
 def _run_forward(block: Block) -> Outside:
     """A block outside the layers, run forward."""
-    return Outside(Spot(NOTHING, block.sort_running, partial(_place, block), (block.most_forward,)))
+    spot = Spot(NOTHING, block.sort_running, partial(_place, block), (block.most_forward,))
+    return Outside(spot, None if block.tape.folded else partial(alive_forward, block.tape, block.saved))
 
 
 def _place(block: Block) -> Place:

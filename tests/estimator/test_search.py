@@ -9,7 +9,7 @@ from memgui.estimator.estimate import run_of
 from memgui.estimator.events import Events
 from memgui.estimator.inference import InferenceRun
 from memgui.estimator.measure import Bytes, Contents, Watch
-from memgui.estimator.points import Spot
+from memgui.estimator.points import Outside, Spot
 from memgui.estimator.search import Heights
 from memgui.estimator.training import TrainingRun
 from memgui.spec import Scenario, replace
@@ -75,6 +75,10 @@ def test_bounds_hold_and_the_first_highest_point_is_found(model: str, settings: 
             max(inside),
             heights.spots(point.inside)[inside.index(max(inside))],
         )
+        if isinstance(point.inside, Outside) and point.inside.closer is not None:
+            bound = heights.bound(point) - heights.numbers.bytes(point.live)
+            for enough in (0, max(inside), max(inside) + 1):
+                assert max(inside) <= point.inside.closer(heights.numbers.values, bound, enough)
         components, _ = Contents(heights.numbers).sums(heights.whole(point))
         assert sum(components.values()) == heights.amount(point)
 
@@ -123,6 +127,14 @@ def test_what_is_told_for_all_workloads_holds_for_each(model: str, settings: dic
         assert told == found
         assert heights.highest_on(walk.way_forward, 7, behind, told.bytes) == told
         assert heights.highest_on(walk.way_forward, 7, behind, told.bytes + 1) is None
+
+
+def test_a_forward_pass_is_not_gone_through_where_what_dies_shows_that_less_is_alive() -> None:
+    for forget in remembering():
+        forget()
+    run = run_of(scenario("gemma-4-E2B-it", {"training.sequence_length": 4096}))
+    assert run.peak().stage == "backward.loss"
+    assert "running" not in vars(run.program.tail)
 
 
 def test_where_the_loss_holds_most_backward_is_not_gone_through() -> None:
