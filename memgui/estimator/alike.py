@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memgui.estimator.bounds import add_born, add_born_back, pairs
+from memgui.estimator.events import Group
 from memgui.estimator.op import Op, Stretch, on_others
 from memgui.estimator.own import Own
 from memgui.estimator.tape import PARAMETER, Parameter, Tape, Tensor
@@ -104,15 +105,13 @@ def stretch_of(
     """What stands for ``ops``, the last of a tape."""
     made = {out for op in ops for out in op.outs}
     going_on = {*results, *[one.root for one in results]}
-    kept: dict[Tensor, int] = {}
+    kept: dict[Tensor, None] = {}
     others: list[Tensor] = []
     for op in ops:
         for tensor in op.saves:
             root = tensor.base or tensor
-            if root in kept:
-                kept[root] += 1
-            elif root in made and root not in going_on:
-                kept[root] = 1
+            if root in made and root not in going_on:
+                kept[root] = None
             elif root.origin != PARAMETER:
                 others.append(root)
     total, back = [0] * len(t.sizes.monomials), [0] * len(t.sizes.monomials)
@@ -123,7 +122,7 @@ def stretch_of(
         *("", "", "", (), (), tuple(others), (), (0, 0), (0, 0), None, None),
         written=ops,
         given=given,
-        kept=kept,
+        kept=Group(tuple(kept), "activations"),
         born=pairs(total),
         born_back=pairs(back),
         inward=[*(met - made), *(met & going_on)],

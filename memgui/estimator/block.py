@@ -21,6 +21,7 @@ from memgui.estimator.events import (
 )
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, forward, left_forward
 from memgui.estimator.once import TURN, once
+from memgui.estimator.op import Stretch
 from memgui.estimator.outcome import Outcome, Reading, outcome, read_back
 from memgui.estimator.saved import FREED, behind, copies_made, saved_roots, staying_in
 from memgui.estimator.state import State
@@ -273,12 +274,21 @@ class Block:
     @once
     def kept(self) -> Group:
         """What autograd keeps because of this block: its own tensors, its input, copies of weights."""
+        if self._folded and self.tape.training:
+            with TURN:
+                if self._folded:
+                    return self._kept_with_others()
         kept = group(_kept(self.tape, self.saved))
         if kept is not NONE and not self.tape.final:  # where all the loss is
             kept.component = "activations"
-        if self._folded:
-            kept.make = partial(_kept_apart, self.tape, self.saved)
         return kept
+
+    def _kept_with_others(self) -> Group:
+        """The same before the tape is written out: its own, and what stretches of several tapes keep."""
+        own = Group(_kept(self.tape, self.saved), "activations")
+        stretches = [op.kept for op in self.tape.written if type(op) is Stretch]
+        make = partial(_kept_apart, self.tape, self.saved)
+        return Group((), "activations", make=make, within=(own, *stretches))
 
     @once
     def pinned(self) -> Group:

@@ -86,7 +86,8 @@ class Group(msgspec.Struct, eq=False, gc=False):
     """Things that live and die together; ``pairs`` are their bytes, summed when asked for.
 
     Made by :func:`group`.  ``component``: what who sorts them says of each, where that is known.  What they
-    are may be made only when someone looks (``make``); till then those that are ``alike`` stand for them.
+    are may be made only when someone looks (``make``): those that are ``alike`` stand for them, or groups
+    ``within``, which others may have, too.
     """
 
     alike: tuple[Thing, ...]
@@ -94,14 +95,22 @@ class Group(msgspec.Struct, eq=False, gc=False):
     summed: Pairs | None = None
     tables: dict[object, Table] | None = None
     make: Callable[[], tuple[Thing, ...]] | None = None
+    made: tuple[Thing, ...] | None = None
+    within: tuple[Group, ...] = ()
 
     @property
     def things(self) -> tuple[Thing, ...]:
         """The things themselves."""
-        make = self.make
-        if make is not None:  # in another thread it may be done by now
-            self.alike, self.make = make(), None
-        return self.alike
+        if self.make is None:
+            return self.alike
+        if self.made is None:
+            self.made = self.make()
+        return self.made
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.alike) + sum([one.size for one in self.within])
 
     @property
     def pairs(self) -> Pairs:
@@ -114,6 +123,9 @@ class Group(msgspec.Struct, eq=False, gc=False):
                 total: dict[int, int] = {}
                 for thing in self.alike:
                     total[thing.monomial] = total.get(thing.monomial, 0) + thing.coefficient
+                for one in self.within:
+                    for coefficient, monomial in one.pairs:
+                        total[monomial] = total.get(monomial, 0) + coefficient
                 self.summed = tuple([(coefficient, monomial) for monomial, coefficient in total.items()])
         return self.summed
 

@@ -21,6 +21,10 @@ Bag = dict[tuple[Thing, str], int]
 _NUMBERS = count(1)
 
 
+def _known(thing: Thing) -> str:
+    raise NotImplementedError("what several groups have within belongs to the component that it says")
+
+
 class Bytes:
     """Bytes alone.  ``values[i]`` is the value of monomial ``i``.
 
@@ -64,6 +68,8 @@ class Bytes:
                         size = 0
                         for thing in one.alike:
                             size += thing.coefficient * values[thing.monomial]
+                        for part in one.within:
+                            size += groups.get(part) or self.together(part)
                         groups[one] = size
                     found += size * times
             known[stock] = found
@@ -74,7 +80,9 @@ class Bytes:
         size = self._groups.get(group)
         if size is None:
             values = self.values
-            size = self._groups[group] = sum([one.coefficient * values[one.monomial] for one in group.alike])
+            size = sum([one.coefficient * values[one.monomial] for one in group.alike])
+            size += sum([self.together(part) for part in group.within])
+            self._groups[group] = size
         return size
 
     def sums(self, parts: Iterable[Pairs]) -> int:
@@ -164,6 +172,9 @@ class Contents:
             for one, sort, times in link.entries:
                 if type(one) is Stock:
                     inside[one] = inside.get(one, 0) + times * many
+                elif one.within:  # in several groups: looked at once
+                    for part in one.within:
+                        often[part, _known] = often.get((part, _known), 0) + times * many
                 else:
                     often[one, sort] = often.get((one, sort), 0) + times * many
         for (group, sort), times in often.items():
@@ -203,6 +214,8 @@ class Contents:
 
     def _add_group(self, group: Group, sort: Sorter, times: int, components: dict[str, int]) -> int:
         """Add a group to ``components``; returns what the allocator's blocks add to it."""
+        if group.within:
+            return sum([self._add_group(part, _known, times, components) for part in group.within])
         if group.tables is None:  # looked at for the first time: not worth a table
             group.tables = {}
             return self._add_each(group, sort, times, components)
@@ -283,6 +296,10 @@ def _listed_of(group: Group, sort: Sorter) -> Table:
     for thing in group.alike:
         kind = group.component or sort(thing), thing.coefficient, thing.monomial
         alike[kind] = alike.get(kind, 0) + 1
+    for part in group.within:
+        for component, coefficient, monomial, often in _listed_of(part, _known).rows:
+            kind = component, coefficient, monomial
+            alike[kind] = alike.get(kind, 0) + often
     table = Table([(*kind, often) for kind, often in alike.items()])
     if group.tables is None:
         group.tables = {}

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
 from memgui.estimator.tensor import Parameter, Tensor
+
+if TYPE_CHECKING:
+    from memgui.estimator.events import Group
 
 Some = TypeVar("Some", bound=msgspec.Struct)
 
@@ -52,7 +55,7 @@ class Stretch(Op, eq=False, gc=False, kw_only=True):
     """Stands for operators that tapes have in common, on the same tensors.
 
     They are ``written`` on what was ``given`` where they were met first; what else is given stands for it in
-    ``same``.  ``kept`` are what they made and save, with how many do; ``saves`` lists what else they save.
+    ``same``.  ``kept`` is what they made and save; ``saves`` lists what else they save.
     ``born`` and ``born_back`` are what they allocate forward and backward, as if none of it were freed, in
     (coefficient, monomial) pairs: ``extra`` and ``back_extra`` are there, and nothing.  Of ``inward``, to
     which gradients may come from elsewhere too, they count all but the first.  ``weights`` and ``buffers``
@@ -62,7 +65,7 @@ class Stretch(Op, eq=False, gc=False, kw_only=True):
 
     written: Sequence[Op]
     given: tuple[Tensor, ...]
-    kept: dict[Tensor, int]
+    kept: Group
     born: tuple[tuple[int, int], ...]
     born_back: tuple[tuple[int, int], ...]
     inward: Sequence[Tensor]

@@ -10,7 +10,7 @@ from collections.abc import Container
 from typing import Final
 
 from memgui.estimator.events import Events, Inner, Scratch
-from memgui.estimator.op import Stretch, copy
+from memgui.estimator.op import copy
 from memgui.estimator.tape import CARRIED, MADE, PARAMETER, Op, Tape, Tensor
 
 DISCARDED: Final = frozenset(("layernorm",))
@@ -85,7 +85,10 @@ def saving(tape: Tape) -> list[Op]:
 
 
 def saved_roots(tape: Tape) -> dict[Tensor, int]:
-    """Every storage that autograd keeps, in order, with how many operators keep it; no parameters."""
+    """Every storage that autograd keeps, in order, with how many operators keep it; no parameters.
+
+    What a stretch in common with other tapes made and keeps is not among them until the tape is written out.
+    """
     saved: dict[Tensor, int] = {}
     folded = tape.folded
     for op in saving(tape):
@@ -95,8 +98,6 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
                 saved[root] += 1
             elif root.origin != PARAMETER:
                 saved[root] = 1
-        if folded and type(op) is Stretch:
-            saved |= op.kept
     for stands, own in tape.own.same.items() if folded and tape.own is not None else ():
         if stands in saved:
             saved[own] = saved.pop(stands)

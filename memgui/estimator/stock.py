@@ -38,7 +38,7 @@ class Stock(msgspec.Struct, eq=False, gc=False):
 
     def add(self, group: Group, sort: Sorter, times: int = 1) -> None:
         """The things of ``group`` come (or go) ``times`` times."""
-        if group.alike:
+        if group.alike or group.within:
             self.entries.append((group, sort, times))
 
     def include(self, other: Stock, times: int = 1) -> None:
@@ -75,8 +75,7 @@ class Stock(msgspec.Struct, eq=False, gc=False):
         """How many things come or go, at most."""
         before = 0 if self.before is None else self.before.size()
         sizes = [
-            abs(times) * (one.size() if type(one) is Stock else len(one.alike))
-            for one, _, times in self.entries
+            abs(times) * (one.size() if type(one) is Stock else one.size) for one, _, times in self.entries
         ]
         return before + sum(sizes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from memgui.catalog import Catalog
 from memgui.estimator import estimate, program
 from memgui.estimator.alike import Common
+from memgui.estimator.events import Thing
 from memgui.estimator.modules import gemma3n
 from memgui.estimator.op import Stretch
-from memgui.estimator.program import Program
+from memgui.estimator.options import options
+from memgui.estimator.program import Program, compiled
 from memgui.estimator.result import Estimate, Node
 from memgui.estimator.tape import AMBIENT, MADE, Tape, Tensor
 from memgui.spec import Scenario, replace
@@ -115,6 +118,25 @@ def test_taken_apart_all_operators_are_there(
     own = [one for there in made for one in there if one.origin != AMBIENT]
     assert len(own) == len({*own})
     _forget()
+
+
+def test_what_is_kept_is_known_before_a_tape_is_written_out() -> None:
+    """Blocks with the same stretches keep the same groups, each of which is counted once."""
+    _forget()
+    scenario = _scenario({})
+    blocks = [block for block, _ in compiled(scenario.model, options(scenario)).blocks[1:-1]]
+    assert all(block.tape.folded for block in blocks)
+    groups = [block.kept for block in blocks]
+    there = [Counter(_size(one) for part in kept.within for one in part.alike) for kept in groups]
+    assert there == [Counter(map(_size, kept.things)) for kept in groups]
+    assert [kept.size for kept in groups] == [len(kept.things) for kept in groups]
+    shared = Counter(part for kept in groups for part in kept.within)
+    assert sum(part.size for part in shared) < sum(kept.size for kept in groups) / 3
+    _forget()
+
+
+def _size(thing: Thing) -> tuple[int, int]:
+    return thing.coefficient, thing.monomial
 
 
 def _facts(op: Any) -> list[Any]:
