@@ -67,7 +67,8 @@ def _degrees(scenario: Scenario) -> Iterator[Issue]:
             "{count:device|devices}: {path} = {used} would do.",
         )
         args: dict[str, Value] = {"used": used, "count": count, "path": "device.count"}
-        yield Issue("error", "degrees_and_devices", _PATHS, Message(text, args))
+        many = (path for path in _PATHS if path == "device.count" or get(scenario, path) > 1)
+        yield Issue("error", "degrees_and_devices", tuple(many), Message(text, args))
     if used >= count:
         return
     text = QT_TRANSLATE_NOOP(

@@ -6,7 +6,7 @@ import pytest
 
 from memgui.catalog import Catalog
 from memgui.spec import Scenario, replace
-from memgui.spec.fields import FIELDS, Kind
+from memgui.spec.fields import BY_PATH, FIELDS, Kind
 from memgui.spec.validate import validate
 from memgui.spec.values import check
 from tests.estimator.build import spread
@@ -119,7 +119,9 @@ def test_degrees_on_one_device_are_told() -> None:
     scenario = replace(SCENARIO, "parallelism.tensor", 4)
     (issue,) = [issue for issue in validate(scenario) if issue.code == "degrees_and_devices"]
     assert issue.severity == "error"
-    assert "device.count" in issue.paths
+    assert issue.paths == ("parallelism.tensor", "device.count")
+    assert all(BY_PATH[path].applies(scenario) for path in issue.paths)  # each can be taken back
+    assert not BY_PATH["parallelism.tensor"].applies(SCENARIO)
     paper = replace(scenario, "method", "megatron_paper")
     assert not [issue for issue in validate(paper) if issue.code == "degrees_and_devices"]
 

@@ -82,7 +82,7 @@ def _workload(scenario: Scenario) -> str:
 
 def _parallelism(scenario: Scenario) -> str:
     count, split = scenario.device.count, scenario.parallelism
-    if count == 1:
+    if max(count, split.devices) == 1:
         return translate("Form", "1 GPU, not sharded")
     degrees = {
         "DP": split.data,

@@ -14,12 +14,17 @@ def many(scenario: Scenario) -> bool:
     return scenario.device.count > 1
 
 
+def _split(scenario: Scenario) -> bool:
+    """Whether there is more than one device, or a degree is left that asks for more: it can be taken back."""
+    return many(scenario) or (scenario.method == "detailed" and scenario.parallelism.devices > 1)
+
+
 def _megatron_paper(scenario: Scenario) -> bool:
     return scenario.method == "megatron_paper"
 
 
-def _many_or_megatron_paper(scenario: Scenario) -> bool:
-    return many(scenario) or _megatron_paper(scenario)
+def _split_or_megatron_paper(scenario: Scenario) -> bool:
+    return _split(scenario) or _megatron_paper(scenario)
 
 
 def _training(scenario: Scenario) -> bool:
@@ -97,7 +102,7 @@ FIELDS: tuple[Field, ...] = (
         minimum=1,
         maximum=1_000_000,
         log_scale=True,
-        applies=many,
+        applies=_split,
     ),
     Field(
         "parallelism.tensor",
@@ -108,7 +113,7 @@ FIELDS: tuple[Field, ...] = (
         minimum=1,
         maximum=1024,
         log_scale=True,
-        applies=_many_or_megatron_paper,
+        applies=_split_or_megatron_paper,
     ),
     Field(
         "parallelism.pipeline",
@@ -119,7 +124,7 @@ FIELDS: tuple[Field, ...] = (
         minimum=1,
         maximum=1024,
         log_scale=True,
-        applies=_many_or_megatron_paper,
+        applies=_split_or_megatron_paper,
     ),
     Field(
         "parallelism.virtual_pipeline",
@@ -146,7 +151,7 @@ FIELDS: tuple[Field, ...] = (
         minimum=1,
         maximum=1024,
         log_scale=True,
-        applies=many,
+        applies=_split,
     ),
     Field(
         "parallelism.expert",
