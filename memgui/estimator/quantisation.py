@@ -249,7 +249,7 @@ def _known(program: Program, share: Share) -> _Known:
     return _Known()
 
 
-PLAIN = {2: "bf16", 4: "fp32"}
+PLAIN = {2: "bf16", 4: "fp32", 8: "fp64"}
 """A format for weights of so many bytes."""
 
 OUTPUT = ("lm_head", "norm")
@@ -271,8 +271,6 @@ def _from_file(
     for part, size, first, last in read(table):
         weight = of_part.get(part, some)
         degree = share.tensor if part in cut else 1
-        if part == "experts" and share.expert > 1:
-            degree = share.expert
         if first < 0:
             count = int(share.tail if part in OUTPUT else share.stem)
         else:
@@ -285,18 +283,17 @@ def on_rank(parameter: Parameter, shape: Matrix | None, share: Share) -> Matrix:
     """The part of a weight that lies on one rank.
 
     Key and value heads are copied where there are fewer than ranks; a vocabulary is filled up to whole
-    64 rows; experts are split among expert parallel ranks, else each of them by its inner width.
+    64 rows; experts are split among expert parallel ranks, each by its inner width where there are more.
     """
     count, rows, columns = shape or Matrix(1, 1, parameter.elements)
     degree = share.tensor if share.cuts(parameter.part) else 1
     if parameter.part == "experts" and shape is not None:
-        step = share.fill_experts
-        if share.expert > 1:
-            count = -(-count // share.expert)
-        elif "down" in parameter.name:
-            columns = -(-columns // degree)
+        step, inner = share.fill_experts, max(1, degree // share.expert)
+        count = -(-count // share.expert)
+        if "down" in parameter.name:
+            columns = -(-columns // inner)
         else:
-            rows = -(-rows // degree)
+            rows = -(-rows // inner)
         return Matrix(count, rows, -(-columns // step) * step)
     if parameter.cut == "vocabulary" and share.fill_vocabulary and shape is not None:
         return Matrix(count, -(-rows // 64) * 64 // degree, columns)

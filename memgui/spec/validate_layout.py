@@ -27,7 +27,11 @@ def layout(scenario: Scenario) -> Iterator[Issue]:
         return
     yield from _heads(scenario)
     yield from _stages(scenario)
-    if scenario.task == "training" and scenario.method == "detailed":
+    if scenario.method != "detailed":
+        return
+    if scenario.task == "inference":
+        yield from _served_experts(scenario)
+    else:
         yield from _parts(scenario)
         yield from _sequences(scenario)
         yield from _experts(scenario)
@@ -161,16 +165,41 @@ def _experts(scenario: Scenario) -> Iterator[Issue]:
         yield _not_split("parallelism.expert", "model.num_experts", experts, split.expert)
     ranks = split.data * split.tensor * split.context
     if ranks % split.expert:
+        yield _not_spread(ranks, split.expert, "data", "tensor", "context")
+
+
+def _served_experts(scenario: Scenario) -> Iterator[Issue]:
+    """All ranks of a stage have experts of their own in vLLM, or split each one; SGLang does both at once."""
+    split, engine = scenario.parallelism, scenario.inference.engine
+    if split.expert == 1 or not scenario.model.num_experts:
+        return
+    if engine == "sglang" and split.tensor % split.expert:
+        yield _not_spread(split.tensor, split.expert, "tensor")
+    elif engine == "vllm" and split.tensor != split.expert:
         text = QT_TRANSLATE_NOOP(
-            "messages", "Experts are spread over the ranks of a stage: {ranks} cannot be split by {degree}."
+            "messages", "vLLM spreads experts over all {ranks} ranks of a stage, or none."
         )
         yield Issue(
             "error",
             "experts_not_spread",
-            ("parallelism.expert", "parallelism.data", "parallelism.tensor", "parallelism.context"),
-            Message(text, {"ranks": ranks, "degree": split.expert}),
-            divisors(ranks),
+            ("parallelism.expert", "parallelism.tensor"),
+            Message(text, {"ranks": split.tensor}),
+            allowed("parallelism.expert", *dict.fromkeys((1, split.tensor))),
         )
+
+
+def _not_spread(ranks: int, degree: int, *others: str) -> Issue:
+    text = QT_TRANSLATE_NOOP(
+        "messages", "Experts are spread over the ranks of a stage: {ranks} cannot be split by {degree}."
+    )
+    paths = ("expert", *others)
+    return Issue(
+        "error",
+        "experts_not_spread",
+        tuple(f"parallelism.{name}" for name in paths),
+        Message(text, {"ranks": ranks, "degree": degree}),
+        divisors(ranks),
+    )
 
 
 def _not_split(degree: str, path: str, number: int, by: int) -> Issue:

@@ -56,6 +56,15 @@ def test_devices_share_out_weights_and_caches() -> None:
     assert min(rank.peak_bytes for rank in two.ranks) > whole * 0.44
 
 
+@pytest.mark.parametrize("way", ["pipeline", "tensor"])
+def test_weights_of_8_bytes_are_shared_out_as_others_are(way: str) -> None:
+    narrow, wide = (
+        spread("Qwen3-0.6B", 2, way, prompt_tokens=8, generated_tokens=1, weight_format=one)
+        for one in ("fp32", "fp64")
+    )
+    assert wide.component("weights").bytes == pytest.approx(2 * narrow.component("weights").bytes, rel=1e-4)
+
+
 def test_a_device_without_layers_holds_nothing_of_the_model() -> None:
     answer = spread("openai-community/gpt2", 16, prompt_tokens=8, generated_tokens=1)
     assert len(answer.ranks) == 16

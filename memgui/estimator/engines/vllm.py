@@ -21,6 +21,7 @@ from memgui.estimator.overhead import CUBLAS_SOURCE, Range, context, cublas_work
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import Share
 from memgui.estimator.result import Estimate, Node, Rank
+from memgui.estimator.run_coverage import is_split
 from memgui.estimator.tape import AMBIENT, Tensor
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
 from memgui.spec.scenario import Scenario
@@ -191,7 +192,7 @@ def ranks(scenario: Scenario) -> list[tuple[str, Share]]:
     sizes = [count // stages] * stages
     for extra in range(count % stages):
         sizes[-2 - extra if stages > 1 else 0] += 1
-    expert = split.expert if split.expert > 1 else 1
+    expert = split.expert if is_split(scenario, "expert") else 1
     found: list[tuple[str, Share]] = []
     start = 0
     for index, size in enumerate(sizes):

@@ -83,7 +83,7 @@ def sizes(scenario: Scenario, share: Share) -> Sizes:
         *routed(m),
         Factor(
             "m",
-            -(-m.moe_intermediate_size // (1 if share.expert > 1 else degree)),
+            -(-m.moe_intermediate_size // max(1, degree // share.expert)),
             QT_TRANSLATE_NOOP("symbols", "expert width on a rank"),
             "model.moe_intermediate_size",
         ),

@@ -11,6 +11,7 @@ from memgui.estimator import estimate
 from memgui.estimator.result import Node
 from memgui.spec import replace
 from memgui.spec.fields import BY_PATH
+from memgui.spec.validate import validate
 from tests.estimator.engines.serving import GIB, model, scenario
 from tests.estimator.test_estimate import evaluated
 
@@ -113,6 +114,18 @@ def test_more_of_anything_never_takes_less(engine: str) -> None:
             now = estimate(replace(least, path, value)).peak_bytes
             assert now >= last, (path, value)
             last = now
+
+
+@pytest.mark.parametrize(("engine", "degrees"), [("vllm", (1, 4)), ("sglang", (1, 2, 4))])
+def test_ranks_share_out_experts_one_way_or_another(engine: str, degrees: tuple[int, ...]) -> None:
+    """SGLang's ranks split each expert further where there are more of them (moe_tp_size = tp / ep)."""
+    made = scenario("mistralai/Mixtral-8x7B-v0.1", engine, device__count=4, parallelism__tensor=4)
+    for degree in (1, 2, 3, 4, 8):
+        spread = replace(made, "parallelism.expert", degree)
+        refused = [issue.code for issue in validate(spread) if issue.severity == "error"]
+        assert refused == ([] if degree in degrees else ["experts_not_spread"]), degree
+    held = {estimate(replace(made, "parallelism.expert", one)).component("weights").bytes for one in degrees}
+    assert len(held) == 1
 
 
 @pytest.mark.parametrize("engine", ["transformers", "vllm", "sglang", "llama.cpp", "ollama", "gpt-fast"])
