@@ -31,7 +31,7 @@ from memgui.estimator.training import TrainingRun
 from memgui.estimator.training_ranks import is_split, layers_of, stage_runs
 from memgui.spec.fields import BY_PATH
 from memgui.spec.messages import QT_TRANSLATE_NOOP, Issue, Message, Named, allowed
-from memgui.spec.scenario import Scenario, replace
+from memgui.spec.scenario import Scenario
 
 
 def estimate(scenario: Scenario) -> Estimate:
@@ -43,8 +43,8 @@ def estimate(scenario: Scenario) -> Estimate:
         if scenario.method != "detailed":
             from memgui.estimator.methods import estimate_by_method  # what few ask for waits until they do
 
-            full = replace(scenario, "training.method", "full")  # they know of no adapters
-            return estimate_by_method(scenario, parameters(full))
+            # they know of no adapters, and of no code that runs a model
+            return estimate_by_method(scenario, parameters(Scenario(model=scenario.model)))
         serve = account_of(scenario.inference.engine) if scenario.task == "inference" else None
         if serve is not None:
             return serve(scenario)

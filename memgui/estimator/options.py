@@ -373,6 +373,6 @@ def _options(scenario: Scenario) -> Options:
         nested=nested,
         whole_logits=old,
         tuples=old,
-        static=ahead or inference.cache_implementation == "static",
+        static=ahead or (model.is_decoder and inference.cache_implementation == "static"),
         ahead=ahead,
     )

@@ -384,7 +384,7 @@ class TrainingRun(Run):
 
     def _rushed(self, found: Found) -> int:
         """What the peak may be more where no gather waits for the layer before: all weights are there."""
-        if self.units is None or self.scenario.parallelism.limit_all_gathers:
+        if self.units is None or not self.units.again or self.scenario.parallelism.limit_all_gathers:
             return 0
         accumulate = self.gradients_met
         walk = self.walk(accumulate=accumulate, stay=self.gradients_stay)
