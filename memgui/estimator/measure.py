@@ -68,8 +68,8 @@ class Bytes:
                         size = 0
                         for thing in one.alike:
                             size += thing.coefficient * values[thing.monomial]
-                        for part in one.within:
-                            size += groups.get(part) or self.together(part)
+                        if one.within:
+                            size += sum(map(self.together, one.within))
                         groups[one] = size
                     found += size * times
             known[stock] = found
@@ -81,7 +81,7 @@ class Bytes:
         if size is None:
             values = self.values
             size = sum([one.coefficient * values[one.monomial] for one in group.alike])
-            size += sum([self.together(part) for part in group.within])
+            size += sum(map(self.together, group.within))
             self._groups[group] = size
         return size
 

@@ -254,7 +254,7 @@ class Program:
         for stack in reversed(self.stacks):
             places += [(kind.blocks, count) for kind, count in reversed(stack.runs)]
             places.append(((stack.frame,), 1))
-        return Cast(places)
+        return Cast(places, [*self.frames])
 
     @by_one
     def tail_role(self) -> Role:

@@ -28,13 +28,17 @@ _NONE: Final[frozenset[Tensor]] = frozenset()
 
 
 class Cast:
-    """Gives every place, asked for in the order of backward, the roles of its blocks."""
+    """Gives every place, asked for in the order of backward, the roles of its blocks.
 
-    def __init__(self, places: Iterable[Place]) -> None:
+    ``outside`` are the blocks that are no layers': they, and layers that share weights, have the tied ones.
+    """
+
+    def __init__(self, places: Iterable[Place], outside: Iterable[Block]) -> None:
         self._places = tuple(places)
         blocks = dict.fromkeys([block for layer, _ in self._places for block in layer])
         shared = [tensor for block in blocks for tensor in block.tape.handed_out if tensor.grad]
-        shared += [p for block in blocks for p in block.tape.listed if p.tied and p.grad]
+        tying = [block for block in blocks if block.tape.pool is not None or block in outside]
+        shared += [p for block in tying for p in block.tape.listed if p.tied and p.grad]
         self._waiting = {tensor: gradient_of(tensor) for tensor in shared}
         self.buffers = self._waiting.values()
         """the gradients that may wait for others"""
@@ -78,22 +82,22 @@ class Cast:
         if self.alone(blocks):
             return [((), count)]
         ending = self._ending.get(index, _NONE)
-        known = None if ending else self._settled.get(blocks)
-        if known is not None:
-            return [(known, count)]
         if count == 1:
             return [(self._layer(blocks, ending), 1)]
-        first = self._layer(blocks, _NONE)
-        further = self._layer(blocks, _NONE)
-        last = self._layer(blocks, ending)
-        if not any(role.ends for role in last):
+        first = self._layer(blocks)
+        further = self._layer(blocks)
+        if not ending:
             return [(first, count)] if first == further else [(first, 1), (further, count - 1)]
+        last = self._layer(blocks, ending)
         return [(first, 1), *([(further, count - 2)] if count > 2 else []), (last, 1)]
 
-    def _layer(self, blocks: tuple[Block, ...], ending: Set[Tensor]) -> Roles:
-        settled = all(self._of(block)[0] <= self._seen for block in blocks)
+    def _layer(self, blocks: tuple[Block, ...], ending: Set[Tensor] = _NONE) -> Roles:
+        known = None if ending else self._settled.get(blocks)
+        if known is not None:
+            return known
+        before = len(self._seen)
         found = tuple([self._role(block, ending) for block in reversed(blocks)][::-1])
-        if settled and not ending:  # nothing new to any of them: such a layer has these roles each time
+        if len(self._seen) == before and not ending:  # nothing new to any of them: it has these roles each time
             self._settled[blocks] = found
         return found
 

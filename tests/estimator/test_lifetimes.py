@@ -112,7 +112,7 @@ def test_tied_weight_waits_for_its_other_gradient() -> None:
     x = tail.input(("b", "h"), 4, True)
     tail.out = op.linear(tail, x, table, None, "logits", ("b", "V"))
     head, embedding = Block(tail), Block(stem)
-    cast = Cast([((head,), 1), ((embedding,), 1)])
+    cast = Cast([((head,), 1), ((embedding,), 1)], (head, embedding))
     ((first, _),), ((second, _),) = cast.roles(0), cast.roles(1)
     for adding in (False, True):
         one = head.outcome(*first, accumulate=adding)
@@ -140,7 +140,7 @@ def test_a_tensor_of_all_layers_has_one_gradient_that_waits_for_the_block_that_m
     bias.origin = AMBIENT
     layer.out = op.mul(layer, y, bias, "y", ("b", "h"))
     block = Block(layer)
-    cast = Cast([((block,), 3), ((frame,), 1)])
+    cast = Cast([((block,), 3), ((frame,), 1)], (frame,))
     (last, many), (others, rest) = cast.roles(0)
     assert (many, rest) == (1, 2)
     first = block.back(*last)
