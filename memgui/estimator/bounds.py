@@ -5,7 +5,7 @@ Where a bound says that the peak cannot lie, the order of events is not looked a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from memgui.estimator.events import Pairs
 from memgui.estimator.op import Op, Stretch
@@ -38,6 +38,23 @@ def born_back(tape: Tape, waiting: Iterable[Tensor]) -> Pairs:
         met |= {one for one, own in tape.own.same.items() if own in met}
     add_born_back(tape.written, total, met)
     return pairs(total)
+
+
+def born_in_any(tapes: Sequence[Tape]) -> tuple[Pairs, Pairs]:
+    """No less than any of several blocks allocates, forward and back: all they do, what is in common once."""
+    forward, back = ([0] * len(tapes[0].sizes.monomials) for _ in range(2))
+    met: set[Tensor] = set()
+    for tape in tapes:
+        assert tape.out is not None
+        met |= {tape.out, *tape.handed_out}
+        if tape.own is not None:
+            met |= {one for one, own in tape.own.same.items() if own in met}
+    ops = dict.fromkeys([op for tape in tapes for op in tape.written])
+    add_born(ops, forward)
+    add_born_back(ops, back, met)
+    ahead, behind = pairs(forward), pairs(back)
+    # What is computed again is born again.
+    return ahead, summed(ahead, behind) if any(tape.regions for tape in tapes) else behind
 
 
 def add_born_back(ops: Iterable[Op], total: list[int], met: set[Tensor]) -> None:

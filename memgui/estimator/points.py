@@ -56,11 +56,10 @@ class Beside(NamedTuple):
     """A bound on what is alive in backward when the block after the layers has run back.
 
     No more comes than ``waiting`` and what layers leave beyond what they kept; beside that no more is alive
-    inside any layer than one of ``inside``, and inside the block before the first one than ``last``.
+    inside the block before the first of them than ``last``.
     """
 
     waiting: tuple[Pairs, ...]
-    inside: tuple[tuple[Pairs, ...], ...]
     last: tuple[Pairs, ...]
 
 

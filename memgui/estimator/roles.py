@@ -97,7 +97,7 @@ class Cast:
             return known
         before = len(self._seen)
         found = tuple([self._role(block, ending) for block in reversed(blocks)][::-1])
-        if len(self._seen) == before and not ending:  # nothing new to any of them: it has these roles each time
+        if len(self._seen) == before and not ending:  # nothing is new to it: it has these roles each time
             self._settled[blocks] = found
         return found
 

@@ -251,16 +251,20 @@ class Heights:
         assert isinstance(last, Point)
         loss = [(last, ahead), (self.walk.loss_back, behind)]
         bound = max([self._most(point.inside) + numbers.bytes(point.live) + there for point, there in loss])
-        below = self.beside_loss(rows[:-1], behind, bound)
-        best = None if below is None else self.highest_of(loss, max(floor, below + 1))
-        return None if best is None else msgspec.structs.replace(best, at=best.at + len(rows) - 1)
+        left = self.left_by_loss(behind, bound)
+        if left is None:
+            return None
+        for together in (True, False) if len(self.walk.program.kinds) > 1 else (False,):
+            below = self.beside_loss(rows[:-1], left, together=together)
+            best = self.highest_of(loss, max(floor, below + 1)) if below < bound else None
+            if best is not None:
+                return msgspec.structs.replace(best, at=best.at + len(rows) - 1)
+        return None
 
-    def beside_loss(
-        self, rows: Sequence[tuple[Row | Point, int]], behind: int, enough: int | None = None
-    ) -> int | None:
-        """No less than is ever alive before that block runs forward (in ``rows``) or after it has run back.
+    def left_by_loss(self, behind: int, enough: int | None = None) -> tuple[int, int] | None:
+        """No less than is alive before any layer runs back after that block, and while the first block does.
 
-        ``None`` where that is hard to tell, or where it is ``enough``.
+        ``None`` where that is hard to tell, or where ``enough`` may be alive inside layers.
         """
         walk, numbers = self.walk, self.numbers
         live = behind + numbers.bytes(walk.after_loss)
@@ -281,13 +285,26 @@ class Heights:
         if beside is None:
             return None
         live += numbers.sums(beside.waiting)
-        below = live + rise + max(map(numbers.sums, beside.inside), default=0)
-        below = max(below, live + grown + numbers.sums(beside.last))
-        if enough is not None and below >= enough:
-            return None
+        return live + rise, live + grown + numbers.sums(beside.last)
+
+    def beside_loss(
+        self, rows: Sequence[tuple[Row | Point, int]], left: tuple[int, int], *, together: bool
+    ) -> int:
+        """No less than is ever alive before that block runs forward (in ``rows``) or after it has run back.
+
+        ``left``: see :meth:`left_by_loss`.  ``together``: inside layers it is a looser bound, sooner known.
+        """
+        sums, forward = self.numbers.sums, 0
+        before, below = left
+        if together:
+            forward, back = map(sums, self.walk.inside_any)
+        else:
+            back = max(map(sums, self.walk.inside_each), default=0)
+        below = max(below, before + back)
         for inside, top in self._tops(rows)[0].items():
-            below = max(below, top + self._loose(inside))
-        return below if enough is None or below < enough else None
+            loose = forward if together and isinstance(inside, Layer) else self._loose(inside)
+            below = max(below, top + loose)
+        return below
 
     def _tops(self, rows: Iterable[tuple[Row | Point, int]]) -> tuple[dict[Inside, int], dict[Inside, int]]:
         """The most that is alive before any of alike layers; how many points the first such comes after."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 
 from memgui.estimator.block import Block
+from memgui.estimator.bounds import born_in_any
 from memgui.estimator.events import NONE, Group, Pairs, group
 from memgui.estimator.inside import Inside, role_of
 from memgui.estimator.lifetimes import Consumer, Role, alive_forward
@@ -196,28 +197,40 @@ class Walk(Inside):
 
     @once
     def beside_loss(self) -> Beside | None:
-        """What bounds the rest of the backward pass; nothing where that is hard to tell."""
+        """What bounds the rest of the backward pass, but for layers' insides; nothing where that is hard."""
         program = self.program
         if self.consumer is not None or self.refers or any(kind.recomputed for kind in program.kinds):
             return None
         there = program.tail_role.starts.values()
         buffers = [one for one in program.cast.buffers if one not in there]
         waiting = [group(buffers).pairs]
-        inside: list[tuple[Pairs, ...]] = []
         for stack in program.stacks:
             frame = stack.frame
             waiting += frame.starting, stack.leaf.pairs, stack.results_kept.pairs
             if stack is not program.stacks[0]:
                 waiting += frame.most_left
-                inside.append((frame.most_back_in_any,))
-            for kind in stack.kinds:
-                inside.append(
-                    (
-                        *[block.starting for block in kind.blocks],
-                        *[block.most_back_in_any for block in kind.blocks],
-                    )
-                )
-        return Beside(tuple(waiting), tuple(inside), (program.stacks[0].frame.most_back_in_any,))
+        return Beside(tuple(waiting), (program.stacks[0].frame.most_back_in_any,))
+
+    @once
+    def inside_each(self) -> tuple[tuple[Pairs, ...], ...]:
+        """What each kind of layers, and each block between stacks, allocates at most as it runs back."""
+        frames = [stack.frame for stack in self.program.stacks[1:]]
+        found: list[tuple[Pairs, ...]] = [(frame.most_back_in_any,) for frame in frames]
+        for kind in self.program.kinds:
+            blocks = kind.blocks
+            found.append((*[one.starting for one in blocks], *[one.most_back_in_any for one in blocks]))
+        return tuple(found)
+
+    @once
+    def inside_any(self) -> tuple[tuple[Pairs, ...], tuple[Pairs, ...]]:
+        """What any of them allocates at most, forward and back: sooner known, and looser."""
+        kinds = self.program.kinds
+        blocks = dict.fromkeys([block.like or block for kind in kinds for block in kind.blocks])
+        frames = [stack.frame for stack in self.program.stacks[1:]]
+        forward, back = born_in_any([block.tape for block in (*frames, *blocks)])
+        shared = [kind.shared.pairs for kind in kinds]
+        entering, starting = [one.entering for one in blocks], [one.starting for one in blocks]
+        return (forward, *shared, *entering), (back, *starting)
 
     def _way_back(self) -> Iterator[Point | Row]:
         program, behind = self.program, self._behind

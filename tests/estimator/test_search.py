@@ -62,9 +62,11 @@ def test_bounds_hold_and_the_first_highest_point_is_found(model: str, settings: 
     assert heights.highest_of(points, max(whole) + 1) is None
     if isinstance(run, TrainingRun):
         rows = [(row, 7) for row in walk.way_forward.rows]
-        below = heights.beside_loss(rows[:-1], 3)
+        left = heights.left_by_loss(3)
         others = [most for most, (point, _) in zip(whole, points, strict=True) if point.key != "loss"]
-        assert below is None or max(others) <= below
+        if left is not None:
+            close, loose = (heights.beside_loss(rows[:-1], left, together=one) for one in (False, True))
+            assert max(others) <= close <= loose
         loss = heights.at_loss(rows, 3)
         assert loss is None or (loss.bytes, loss.point.key) == (found.bytes, points[found.at][0].key)
     for point, _ in points:  # inside layers too, bounds hold and the first of the highest spots is found
