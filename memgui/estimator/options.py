@@ -304,7 +304,7 @@ def _options(scenario: Scenario) -> Options:
             width=width,
             autocast=2 if mixed else 0,
             attention=training.attention if model.sdpa else "eager",
-            backend=training.sdpa_backend,
+            backend=training.sdpa_backend if training.attention == "sdpa" else "auto",
             capability=told_apart(
                 capability(scenario.device.compute_capability), fp8=training.precision == "fp8"
             ),

@@ -26,6 +26,15 @@ SET_UPS: dict[str, tuple[str, dict[str, Any]]] = {
         {**TWO, "parallelism.data": 2, "parallelism.sharding": "zero2"},
     ),
     "tensor parallel": ("Llama-3.1-8B", {**TWO, "parallelism.tensor": 2}),
+    "a ring of devices": (
+        "Qwen3-0.6B",
+        {**TWO, "parallelism.context": 2, "training.attention": "flash_attention_2"},
+    ),
+    "a loss without logits": ("Qwen3-0.6B", {"training.implementation": "fused"}),
+    "a loss without logits, and a cache": (
+        "Qwen1.5-14B",
+        {"training.implementation": "fused", "training.use_cache": True},
+    ),
     "stages": ("Llama-3.1-8B", {**TWO, "parallelism.pipeline": 2}),
     "a rule of thumb": ("bart-base", {"method": "llama_guide"}),
     "a rule of thumb of experts": ("gpt-oss-20b", {"method": "gpt_article"}),

@@ -17,13 +17,12 @@ def _caches(scenario: Scenario) -> bool:
     return when.detailed(scenario) and whole and training.implementation in _HUGGING_FACE
 
 
-def _gives_logits(scenario: Scenario) -> bool:
-    """Whether logits leave the model, for somebody to keep."""
+def _gives_output(scenario: Scenario) -> bool:
+    """Whether logits leave the model, or a cache does, for somebody to keep."""
     training = scenario.training
     gives = training.implementation in ("transformers", "transformers_2022", "litgpt")
-    return when.detailed(scenario) and (
-        gives or (training.implementation == "fused" and training.loss == "standard")
-    )
+    gives = gives or (training.implementation == "fused" and training.loss == "standard")
+    return when.detailed(scenario) and (gives or (training.use_cache and _caches(scenario)))
 
 
 def _frees_gradients(scenario: Scenario) -> bool:
@@ -106,7 +105,7 @@ FIELDS: tuple[Field, ...] = (
         ),
         section="workload",
         advanced=True,
-        applies=_gives_logits,
+        applies=_gives_output,
         why_not=QT_TRANSLATE_NOOP("fields", "No logits leave this code: there is no output to keep."),
     ),
     Field(
