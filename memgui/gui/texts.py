@@ -65,7 +65,7 @@ def value_text(field: Field, value: object) -> str:
             if value
             else QCoreApplication.translate("fields", "off")
         )
-    if isinstance(value, int):
+    if isinstance(value, (int, float)):
         return counted(value)
     if isinstance(value, tuple):
         return ", ".join(map(str, value))

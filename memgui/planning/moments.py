@@ -157,9 +157,6 @@ _HERE: dict[str, str] = {
     "backward": QT_TRANSLATE_NOOP(
         "why", "Layer by layer the activations are used up and freed, and gradients take their place."
     ),
-    "optimizer": QT_TRANSLATE_NOOP(
-        "why", "The activations are gone; all gradients and the optimizer's states are here."
-    ),
     "prefill": QT_TRANSLATE_NOOP(
         "why", "The whole prompt goes through a layer at once, so the work space is that of all its tokens."
     ),
@@ -169,6 +166,18 @@ _HERE: dict[str, str] = {
     "total": QT_TRANSLATE_NOOP("why", "A rule of thumb knows one moment only: its total."),
 }
 
+_LEFT: dict[tuple[bool, ...], str] = {
+    (True, True): QT_TRANSLATE_NOOP(
+        "why", "The activations are gone; all gradients and the optimizer's states are here."
+    ),
+    (True, False): QT_TRANSLATE_NOOP("why", "The activations are gone; all gradients are here."),
+    (False, True): QT_TRANSLATE_NOOP(
+        "why", "Activations and gradients are gone; the optimizer's states are here."
+    ),
+    (False, False): QT_TRANSLATE_NOOP("why", "Activations and gradients are gone."),
+}
+"""What is there when a step has run back: by whether there are gradients, and states of the optimizer."""
+
 
 def why_here(estimate: Estimate, index: int) -> tuple[Said, ...]:
     """What is going on at a moment, and why it needs what it needs."""
@@ -177,6 +186,9 @@ def why_here(estimate: Estimate, index: int) -> tuple[Said, ...]:
     said = []
     if moment.phase in _HERE:
         said.append(Said(_HERE[moment.phase]))
+    elif moment.phase == "optimizer":
+        there = tuple(moment.components.get(key, 0) > 0 for key in ("gradients", "optimizer_states"))
+        said.append(Said(_LEFT[there]))
     if ".micro2" in moment.key and moment.components.get("gradients", 0):
         said.append(Said(QT_TRANSLATE_NOOP("why", "Gradients of the micro batches before are waiting too.")))
     before = moment.key.startswith("step1.") and moment.phase != "optimizer"
@@ -186,8 +198,8 @@ def why_here(estimate: Estimate, index: int) -> tuple[Said, ...]:
             Said(
                 QT_TRANSLATE_NOOP(
                     "why",
-                    "In the first step the optimizer has no states yet, so it gets by with {first}; from the "
-                    "second on {peak} are needed.",
+                    "In the first step the optimizer has no states yet: until it takes its step {first} are "
+                    "enough, from the second step on {peak} are needed.",
                 ),
                 sizes={"first": timeline[first].bytes, "peak": estimate.peak_bytes},
             )

@@ -2,8 +2,9 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QApplication
 
-from memgui.gui.texts import breakable, message_text
+from memgui.gui.texts import breakable, message_text, value_text
 from memgui.spec import Message
+from memgui.spec.fields import BY_PATH
 from memgui.spec.messages import Named, allowed
 
 
@@ -30,3 +31,8 @@ def test_the_window_calls_fields_and_their_values_by_their_labels() -> None:
     assert needs.text == "It needs device.count. Allowed: none, full."
     assert message_text(needs) == "It needs Count. Allowed: None, Every layer."
     assert message_text(allowed("training.compile", False)) == "Allowed: off."
+
+
+def test_a_share_is_written_as_numbers_are() -> None:
+    field = BY_PATH["training.offload_optimizer"]
+    assert [value_text(field, share) for share in (0.0, 0.25, 1.0)] == ["0", "0.25", "1"]

@@ -7,7 +7,7 @@ from memgui.estimator import estimate
 from memgui.estimator.result import Estimate
 from memgui.planning.moments import first_step_peak, peak_index, spans_of, why_here
 from memgui.planning.words import English
-from memgui.spec import Inference, Scenario, Training
+from memgui.spec import Inference, Scenario, Training, replace
 from tests.gui.fakes import LLAMA
 
 WORDS = English()
@@ -94,6 +94,17 @@ def test_every_moment_says_what_goes_on(answer: Estimate) -> None:
         said = [one.text(WORDS) for one in why_here(answer, index)]
         assert said, answer.timeline[index].key
         assert all("{" not in text and text.endswith(".") for text in said)
+
+
+def test_what_is_said_to_be_left_is_there() -> None:
+    for optimizer, clips in (("adamw", True), ("sgd", True), ("lomo", False)):
+        scenario = replace(TRAINING, "training.optimizer", optimizer)
+        answer = estimate(replace(scenario, "training.gradient_clipping", clips))
+        for index, moment in enumerate(answer.timeline):
+            if moment.phase == "optimizer":
+                said = why_here(answer, index)[0].text(WORDS)
+                there = [moment.components[key] > 0 for key in ("gradients", "optimizer_states")]
+                assert ["all gradients" in said, "states are here" in said] == there, moment.key
 
 
 def test_waiting_gradients_are_named() -> None:
