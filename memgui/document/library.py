@@ -138,10 +138,13 @@ class Library(Opening):
     def remember_seen(self, key: str, digest: str) -> None:
         """Take from an earlier run what :meth:`seen` said, so that a change since then is noticed.
 
-        What that run left open is told from what the preset holds, too.
+        What that run left open is told from what the preset holds, too; one that is gone is open no more.
         """
-        entry = self._presets.find(key) if key and digest else None
+        if not (key and digest):
+            return
+        entry = self._presets.find(key)
         if entry is None:
+            self._document.let_go(key)
             return
         self._seen[key] = msgspec.structs.replace(entry, digest=digest)
         with suppress(FileFault):

@@ -191,6 +191,19 @@ def test_what_another_window_kept_of_an_open_preset_tells_whether_it_is_changed(
     assert jobs.close()
 
 
+def test_what_was_deleted_between_two_runs_is_open_no_more(opened: Opened) -> None:
+    key, digest = opened.document.state.preset, opened.entry().digest
+    opened.store.delete(opened.entry())
+    document = Document(opened.document.state, Estimator())
+    jobs = Jobs()
+    library = Library(document, Catalog(), opened.store, SettingsStore(opened.paths.settings), jobs)
+    assert document.state.name == "Mine"
+    library.remember_seen(key, digest)
+    assert (document.state.name, document.state.preset) == ("", "")
+    assert document.scenario == opened.document.scenario
+    assert jobs.close()
+
+
 def test_deleted_presets_come_back_by_undo_whatever_was_said_since(opened: Opened) -> None:
     library, document = opened.library, opened.document
 
