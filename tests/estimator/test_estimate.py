@@ -124,6 +124,19 @@ def test_formulas_give_the_bytes_they_explain(scenario: Scenario) -> None:
             assert why.source
 
 
+@pytest.mark.parametrize("task", ["training", "inference"])
+def test_formulas_of_every_type_of_model_can_be_read(task: str) -> None:
+    """Keys of parts are names in a formula."""
+    of_type = {entry.model.model_type: entry.model for entry in Catalog().models}
+    assert len(of_type) > 60
+    for model in of_type.values():
+        for component in estimate(Scenario(model=model, task=task)).components:
+            for node in nodes(component):
+                why = node.derivation
+                values = {name: symbol.value for name, symbol in why.symbols.items()}
+                assert evaluated(why.formula, values) == node.bytes, (model.name, why.formula)
+
+
 @pytest.mark.parametrize("scenario", ALL, ids=range(len(ALL)))
 def test_totals_are_sums(scenario: Scenario) -> None:
     found = estimate(scenario)

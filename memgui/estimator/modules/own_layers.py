@@ -66,7 +66,7 @@ def _with_own(model: ModelSpec, sizes: Mapping[str, Mapping[str, Any]], layer: L
         (_, _), (feed, _) = blocks
         blocks = ((mixer, _normed_before(mixer)), (f"{feed}.{mixer}", _normed_before(feed)))
     if model.hidden_size_per_layer_input:
-        blocks = (*blocks, ("embedding of its own", gemma4.own_embedding))
+        blocks = (*blocks, ("own_embedding", gemma4.own_embedding))
     if model.layer_scalar:
         name, last = blocks[-1]
         blocks = (*blocks[:-1], (name, _scaled(last)))

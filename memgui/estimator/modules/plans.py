@@ -67,7 +67,7 @@ def block_label(key: str) -> str:
 
 
 _ENDS = {
-    "embedding of its own": QT_TRANSLATE_NOOP("estimator", "embedding of its own"),
+    "own_embedding": QT_TRANSLATE_NOOP("estimator", "embedding of its own"),
     "loop": QT_TRANSLATE_NOOP("estimator", "between loops"),
     "stem": QT_TRANSLATE_NOOP("estimator", "before the layers"),
     "tail": QT_TRANSLATE_NOOP("estimator", "after the layers"),
