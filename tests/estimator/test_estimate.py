@@ -127,9 +127,13 @@ def test_formulas_give_the_bytes_they_explain(scenario: Scenario) -> None:
 @pytest.mark.parametrize("task", ["training", "inference"])
 def test_formulas_of_every_type_of_model_can_be_read(task: str) -> None:
     """Keys of parts are names in a formula."""
-    of_type = {entry.model.model_type: entry.model for entry in Catalog().models}
-    assert len(of_type) > 60
-    for model in of_type.values():
+    models = [entry.model for entry in Catalog().models]
+    unlike = {
+        (one.model_type, frozenset(one.layer_types), one.hidden_size_per_layer_input > 0): one
+        for one in models
+    }
+    assert len(unlike) > 80
+    for model in unlike.values():
         for component in estimate(Scenario(model=model, task=task)).components:
             for node in nodes(component):
                 why = node.derivation
