@@ -81,7 +81,8 @@ BORROWED: Final = ("borrowing_attention", "borrowing_sliding_attention")
 
 def _require_pattern(model: ModelSpec, shape: str) -> None:
     """Raise :class:`NotCovered` where layers do not go together, or not with the rest of the model."""
-    mixers, feeds = model.layer_types, model.mlp_layer_types
+    in_order = model.layer_types
+    mixers, feeds = {*in_order}, {*model.mlp_layer_types}
     if "dense_sparse" in feeds and model.norm not in WITHOUT_WEIGHT:
         raise NotCovered(
             not_with("model.mlp_layer_types", "dense_sparse", Named("model.norm", (model.norm,)))
@@ -95,7 +96,7 @@ def _require_pattern(model: ModelSpec, shape: str) -> None:
     if model.n_recurrent_layers and (shape != "decoder" or model.altup_num_inputs or streams):
         raise NotCovered(not_yet("model.n_recurrent_layers", model.n_recurrent_layers))
     hybrid = "shared_mamba2" in mixers
-    others = {*mixers} - {"mamba2", "shared_mamba2"} or {*feeds} != {"none"} or model.num_hidden_groups
+    others = mixers - {"mamba2", "shared_mamba2"} or feeds != {"none"} or model.num_hidden_groups
     if hybrid != (model.num_mem_blocks > 0) or (hybrid and (shape != "decoder" or several or others)):
         raise NotCovered(not_yet("model.num_mem_blocks", model.num_mem_blocks))
     if hybrid and model.hidden_act not in ACTIVATIONS:
@@ -106,10 +107,10 @@ def _require_pattern(model: ModelSpec, shape: str) -> None:
         raise NotCovered(not_yet("model.dynamic_mask", True))
     if model.differential and not alone:
         raise NotCovered(not_yet("model.differential", True))
-    if "none" in mixers and (shape != "decoder" or {*mixers} == {*feeds} or model.altup_num_inputs):
+    if "none" in mixers and (shape != "decoder" or mixers == feeds or model.altup_num_inputs):
         raise NotCovered(not_yet("model.layer_types", "none"))
     for lender, borrower in zip(LENT, BORROWED, strict=True):
-        if borrower in mixers and lender not in mixers[: mixers.index(borrower)]:
+        if borrower in mixers and lender not in in_order[: in_order.index(borrower)]:
             raise NotCovered(not_yet("model.layer_types", borrower))
 
 

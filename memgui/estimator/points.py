@@ -172,7 +172,8 @@ class Row(msgspec.Struct, eq=False, gc=False):
         """What is alive after so many of the layers (all of them)."""
         counts: dict[Stock, int] = {}
         for layer, _, count in self.layers[:many]:
-            counts[layer.slope] = counts.get(layer.slope, 0) + count
+            slope = layer.slope
+            counts[slope] = counts.get(slope, 0) + count
         live = Stock(self.live)
         for slope, count in counts.items():
             live.include(slope, count)

@@ -188,14 +188,14 @@ class Program:
 
         Returns what the last layer hands on.
         """
-        kinds: dict[tuple[layers.LayerPlan, bool, str, bool, int], Kind] = {}
+        kinds: dict[tuple[str, bool, str, bool, int], Kind] = {}
         x = stack.frame.tape.out
         assert x is not None
         grad, width = x.grad, x.width
         runs = thawing(within(plan.layers, self.options.stage), self.options, first=not self.stacks)
         for layer, count, frozen, again in checkpointed(runs, self.options):
             while count:
-                variant = layer, frozen, again, grad, width
+                variant = layer.key, frozen, again, grad, width
                 kind = kinds.get(variant)
                 if kind is None:
                     handed = tuple(plan.context.handed)

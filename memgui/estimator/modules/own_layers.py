@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from itertools import cycle, groupby, islice
 from typing import Any, Final
 
 from memgui.estimator import operators as op
 from memgui.estimator.modules import gemma3n, gemma4, mobilebert, shortcut
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, LayerPlan, Writer, residual
+from memgui.estimator.modules.plans import runs_of
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.model import ModelSpec
 from memgui.spec.variants import changes
@@ -39,10 +39,9 @@ def completed(model: ModelSpec, found: Runs) -> Runs:
 def _of_streams(model: ModelSpec) -> Runs:
     """Gemma 3n's layers, each one block."""
     count = model.num_hidden_layers
-    each = zip(cycle(model.layer_types), cycle(model.mlp_layer_types or ("dense",)), strict=False)
-    runs = [(kind, len(list(run))) for kind, run in groupby(islice(each, count))]
-    made = {kind: _of_kind(*kind) for kind in dict.fromkeys([kind for kind, _ in runs])}
-    return [(made[kind], many) for kind, many in runs]
+    runs = runs_of(model.layer_types, model.mlp_layer_types or ("dense",), count)
+    made = {kind: _of_kind(*kind) for kind in dict.fromkeys([(mixer, feed) for mixer, feed, _ in runs])}
+    return [(made[mixer, feed], many) for mixer, feed, many in runs]
 
 
 def _of_kind(mixer: str, feed: str) -> LayerPlan:

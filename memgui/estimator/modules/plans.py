@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain, cycle, groupby, islice, repeat
+from collections.abc import Sequence
+from itertools import cycle, islice
 
 from memgui.estimator.modules.layers import (
     FEED_FORWARDS,
@@ -104,15 +105,36 @@ def _in_order(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
     if len(mixers) <= 1 and len(feeds) <= 1 and model.first_norm and plainly:
         only = plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, plain), together)
         return _sharing(only, count, model.num_hidden_groups) if model.num_hidden_groups else [(only, count)]
-    bare = chain((not model.first_norm,), repeat(False))
-    each = zip(cycle(mixers or ("full_attention",)), cycle(feeds or (plain,)), repeat(together), bare)
-    runs = [(kind, len(list(run))) for kind, run in groupby(islice(each, count))]
-    found = [(plan(*kind), many) for kind, many in runs if kind[:2] != ("none", "none")]
+    runs = runs_of(mixers or ("full_attention",), feeds or (plain,), count)
+    bare: list[tuple[LayerPlan, int]] = []
+    if not model.first_norm:
+        mixer, feed, many = runs[0]
+        bare.append((plan(mixer, feed, together, bare=True), 1))
+        runs[:1] = [(mixer, feed, many - 1)] if many > 1 else []
+    found = [
+        (plan(mixer, feed, together), many) for mixer, feed, many in runs if mixer != "none" or feed != "none"
+    ]
+    found = [*bare, *found]
     if plainly:
         return found
     from memgui.estimator.modules.own_layers import completed
 
     return completed(model, found)
+
+
+def runs_of(mixers: Sequence[str], feeds: Sequence[str], count: int) -> list[tuple[str, str, int]]:
+    """Layers of which both patterns say the same, one after the other: mixer, feed-forward, how many."""
+    found: list[tuple[str, str, int]] = []
+    before = fed = ""
+    many = 0
+    for mixer, feed in islice(zip(cycle(mixers), cycle(feeds)), count):
+        if mixer != before or feed != fed:
+            if many:
+                found.append((before, fed, many))
+            before, fed, many = mixer, feed, 0
+        many += 1
+    found.append((before, fed, many))
+    return found
 
 
 def _sharing(layer: LayerPlan, count: int, groups: int) -> list[tuple[LayerPlan, int]]:
