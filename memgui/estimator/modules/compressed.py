@@ -152,11 +152,13 @@ def _turned(t: Tape, x: Tensor, found: Tables) -> Tensor:
     One operator stands for the slices, products and the sum: ``cat(rest, (part32 * cos + crossed32 *
     sin).to(dtype))``.  Backward makes a whole tensor of each slice's gradient.
     """
-    wide = tuple([t.tensor(one.name, (*one.dims[:-1], "p"), one.width) for one in found])
+    cos, sin = found
+    dims, values = (*cos.dims[:-1], "p"), t.sizes.values
+    wide = t.tensor(cos.name, dims, cos.width), t.tensor(sin.name, dims, sin.width)
     t.run("repeat_interleave", found, wide, (), ())
     y = t.tensor(x.name, x.dims, x.width, x.grad)
     y.layout = BY_HEAD
-    part = t.sizes.of((*x.dims[:-1], "p"))[0]
+    part = y.coefficient // x.width // values[str(x.dims[-1])] * values["p"]
     working = max(part * x.width, 3 * FP32 * part - y.coefficient)
     whole = (y.coefficient, y.monomial)
     t.record("cat", (x, *wide), y, wide, ((x, NEW),), (working, y.monomial), whole)
