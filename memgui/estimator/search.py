@@ -316,14 +316,17 @@ class Heights:
         for row, beside in rows:
             live = numbers.bytes(row.live) + beside
             for inside, _, count in row.layers:
-                slope = slopes.get(inside)
-                if slope is None:
+                if inside in slopes:
+                    slope = slopes[inside]
+                else:
                     slope = slopes[inside] = numbers.bytes(inside.slope)
-                top = live if slope <= 0 else live + slope * (count - 1)
-                if top > tops.get(inside, -1):
+                    tops[inside] = -1
+                rise = slope * count
+                top = live if count == 1 or slope <= 0 else live + rise - slope
+                if top > tops[inside]:
                     tops[inside] = top
                     orders[inside] = order
-                live += slope * count
+                live += rise
                 order += 1
         return tops, orders
 
