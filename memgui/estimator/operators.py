@@ -81,11 +81,11 @@ def linear(
         shift = weight(t, bias, t.autocast) if bias is not None else None
         used = weight(t, w, t.autocast) if isinstance(w, Parameter) else cast(t, w, t.autocast)
         x = cast(t, x, t.autocast)
-    back = edges(x, NEW, used, NEW)
+    saves, back = product(x, used)
     if shift is not None and shift.grad:
         back = (*back, (shift, NEW))
     out = t.tensor(name, dims, used.width, bool(back))
-    return t.record(operator, (x, used), out, partners(x, used), back)
+    return t.record(operator, (x, used), out, saves, back)
 
 
 def matmul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
@@ -98,7 +98,9 @@ def matmul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
 
 def product(a: Tensor, b: Tensor) -> tuple[tuple[Tensor, ...], Back]:
     """What a product of ``a`` and ``b`` saves, and the gradients it makes."""
-    return partners(a, b), edges(a, NEW, b, NEW)
+    if a.grad:
+        return ((b, a), ((a, NEW), (b, NEW))) if b.grad else ((b,), ((a, NEW),))
+    return ((a,), ((b, NEW),)) if b.grad else ((), ())
 
 
 def partners(a: Tensor, b: Tensor) -> tuple[Tensor, ...]:
