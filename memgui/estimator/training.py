@@ -11,32 +11,27 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 
 from memgui.estimator.account import account
+from memgui.estimator.assumed import assumed
 from memgui.estimator.between import referring
 from memgui.estimator.keeping import keeping_of
 from memgui.estimator.layout import layout_of
 from memgui.estimator.loading import Loaded, base_of, loaded
 from memgui.estimator.moments import FURTHER, STEADY, Amount, Overhead, amount_of
 from memgui.estimator.once import once
-from memgui.estimator.optimizers import OPTIMIZERS
 from memgui.estimator.overhead import MOST_EXCESS, block_bytes
 from memgui.estimator.program import Program
 from memgui.estimator.quantisation import base_scheme
 from memgui.estimator.result import Moment
 from memgui.estimator.run import Floor, Found, Held, Run, batch_input, monomial_values, operator_at
 from memgui.estimator.search import Heights, Highest, measured
-from memgui.estimator.shards import sharing_of
 from memgui.estimator.steps import steps
 from memgui.estimator.stock import NOTHING, Stock
 from memgui.estimator.symbols import TRAINING
 from memgui.estimator.walk import Walk, walk_of
-from memgui.spec.messages import QT_TRANSLATE_NOOP, Message
+from memgui.spec.messages import Message
 from memgui.spec.scenario import Scenario
 
 _NOTHING = Amount({}, 0)
-
-
-_WITH_PEFT = ("transformers", "transformers_2022", "fused", "unsloth")
-"""Implementations whose adapters are PEFT's, which takes names as the model has them."""
 
 
 def _in_blocks(amount: Amount) -> int:
@@ -217,49 +212,7 @@ class TrainingRun(Run):
         return listed
 
     def assumptions(self) -> tuple[Message, ...]:
-        a = self.account
-        said: list[Message] = []
-        if a.host_bytes:
-            text = QT_TRANSLATE_NOOP(
-                "messages",
-                "{bytes} bytes of optimizer states and master copies lie in the computer's memory.",
-            )
-            said.append(Message(text, {"bytes": a.host_bytes}))
-        note = OPTIMIZERS[self.scenario.training.optimizer].note
-        if note:
-            said.append(Message(note))
-        if a.paged_bytes:
-            text = QT_TRANSLATE_NOOP(
-                "messages",
-                "{bytes} bytes of optimizer states lie in managed memory: they leave the device under "
-                "pressure, and PyTorch's allocator does not count them.",
-            )
-            said.append(Message(text, {"bytes": a.paged_bytes}))
-        if a.doubt_bytes:
-            text = QT_TRANSLATE_NOOP(
-                "messages",
-                "Implementations of this optimizer differ: where states are fp32 whatever the weights are, "
-                "they take {bytes} bytes more.",
-            )
-            said.append(Message(text, {"bytes": a.doubt_bytes}))
-        said += self._left_out()
-        said += sharing_of(self.program.options.base, layout_of(self.scenario))
-        return tuple(said)
-
-    def _left_out(self) -> Iterator[Message]:
-        """That adapters are asked for on layers that the model does not have."""
-        training = self.scenario.training
-        if training.method != "lora" or training.implementation not in _WITH_PEFT:
-            return
-        from memgui.estimator.targets import unfound  # what few ask for waits until they do
-
-        left_out = unfound(self.scenario, self.program)
-        if left_out:
-            text = QT_TRANSLATE_NOOP(
-                "messages",
-                "The model has no layers called {targets}: adapters go on the others alone.",
-            )
-            yield Message(text, {"targets": ", ".join(left_out)})
+        return assumed(self)
 
     def extra(self) -> dict[str, int]:
         return {"host_bytes": self.account.host_bytes} if self.account.host_bytes else {}
