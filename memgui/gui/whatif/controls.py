@@ -106,13 +106,13 @@ class Controls(QWidget):
             self.scale,
         )
         for widget in widgets:
-            row.addWidget(widget, 3 if isinstance(widget, ComboBox) and widget is not self.scale else 0)
+            row.addWidget(widget)
         row.addSpacing(Look.of(self).px(8))
         row.addStretch()  # what a wide window has to spare
         row.addWidget(self._word(self.tr("against"), self.against))
         widgets = (self.against, self.devices, self.switch, self.copy)
         for widget in widgets:
-            row.addWidget(widget, 3 if widget is self.against else 0)
+            row.addWidget(widget)
 
     def _word(self, text: str, buddy: QWidget) -> QLabel:
         made = QLabel(text, self)
@@ -142,6 +142,7 @@ class Controls(QWidget):
         plan = self._what_if.plan
         fields = self._what_if.fields()
         listed = self._paths()
+        arrow = Look.of(self).px(40)
         for box, present in ((self.field, plan.path), (self.against, plan.against)):
             if listed != self._listed:
                 box.clear()
@@ -149,6 +150,8 @@ class Controls(QWidget):
                 for field in usual:
                     box.add_choice(field.path, field_text(field.label), tip=field_text(field.help))
             box.setCurrentIndex(box.findData(present))
+            # Of what room there is each gets what its name needs.
+            self._row.setStretchFactor(box, box.fontMetrics().horizontalAdvance(box.currentText()) + arrow)
         self._listed = listed
         self._fit_boxes(plan.path)
         self._filling = True

@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from memgui.catalog import Catalog
 from memgui.document.view_settings import View
 from memgui.estimator import estimate
+from memgui.gui.controls import fields
 from memgui.gui.names import component_name
 from memgui.gui.numbers import Numbers
 from memgui.gui.palette import DARK, LIGHT
@@ -333,6 +334,25 @@ def test_chart_or_table_is_no_wider_than_its_icons(page: WhatIfPage, width: int)
     page.resize(width, 560)
     page.grab()
     assert page.controls.switch.width() == page.controls.switch.sizeHint().width()
+
+
+@pytest.mark.parametrize(("first", "second"), [(LENGTH, BATCH), (BATCH, LENGTH)])
+def test_both_fields_names_are_read_whole_in_a_window_1280_wide(
+    page: WhatIfPage, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, first: str, second: str
+) -> None:
+    page.what_if.sweep_field(first)
+    page.what_if.set_against(second)
+    settle(page, qtbot)
+    page.resize(806, 560)
+    painted: list[tuple[str, float]] = []
+    monkeypatch.setattr(
+        fields, "paint_choice", lambda _, room, text, *more: painted.append((text, room.width()))
+    )
+    for box in (page.controls.field, page.controls.against):
+        box.grab()
+    assert sorted(text for text, _ in painted) == ["Micro batch", "Sequence length"]
+    metrics = Look.of(page).metrics()
+    assert [text for text, width in painted if metrics.horizontalAdvance(text) > width] == []
 
 
 def test_another_field_range_and_scale_are_swept(page: WhatIfPage, real: House, qtbot: QtBot) -> None:
