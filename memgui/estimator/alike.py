@@ -14,7 +14,7 @@ from memgui.estimator.bounds import add_born, add_born_back, pairs
 from memgui.estimator.events import Group
 from memgui.estimator.op import Op, Stretch, on_others
 from memgui.estimator.own import Own
-from memgui.estimator.tape import PARAMETER, Parameter, Tape, Tensor
+from memgui.estimator.tape import MADE, PARAMETER, Parameter, Tape, Tensor
 
 
 class Common:
@@ -103,17 +103,15 @@ def stretch_of(
     reused: Sequence[Parameter] = (),
 ) -> Stretch:
     """What stands for ``ops``, the last of a tape."""
-    made = {out for op in ops for out in op.outs}
-    going_on = {*results, *[one.root for one in results]}
-    kept: dict[Tensor, None] = {}
+    outside = {*given, *results, *[one.base for one in results if one.base is not None]}
+    kept: list[Tensor] = []
     others: list[Tensor] = []
-    for op in ops:
-        for tensor in op.saves:
-            root = tensor.base or tensor
-            if root in made and root not in going_on:
-                kept[root] = None
-            elif root.origin != PARAMETER:
-                others.append(root)
+    for root in {one.base or one: None for op in ops for one in op.saves}:
+        origin = root.origin
+        if origin == MADE and root not in outside:
+            kept.append(root)
+        elif origin != PARAMETER:
+            others.append(root)
     total, back = [0] * len(t.sizes.monomials), [0] * len(t.sizes.monomials)
     met: set[Tensor] = set()
     add_born(ops, total)
@@ -125,7 +123,7 @@ def stretch_of(
         kept=Group(tuple(kept), "activations"),
         born=pairs(total),
         born_back=pairs(back),
-        inward=[*(met - made), *(met & going_on)],
+        inward=[one for one in met if one.origin != MADE or one in outside],
         weights=weights,
         buffers=buffers,
         reused=reused,
@@ -156,9 +154,9 @@ def _go_on(t: Tape, found: Stretch) -> None:
 
 def _ending(ops: list[Op], outs: tuple[Tensor, ...], known: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Let operators end in what is ``known`` to be made elsewhere, where that is like what they make."""
-    same = dict(zip(outs, known, strict=True))
     if outs is known or not all(map(_is_like, outs, known)):
         return outs
+    same = dict(zip(outs, known, strict=True))
     for index, op in enumerate(ops):
         for out in op.outs:
             if out.base in same:

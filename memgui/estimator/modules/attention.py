@@ -207,13 +207,13 @@ def _common(c: Context) -> bool:
 
 def _plain(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
     """Attention whose stretches kinds of layers have in common, of keys and values of its own or borrowed."""
-    (q,), _ = alike(t, c.common, "queries", lambda: _query(t, c, x)[:1], x)
+    tables = c.rotary.get(reach.name, ()) if reach.rotated else ()
     if reach.borrows:
+        (q,), _ = alike(t, c.common, "queries", lambda: rotate(t, c, reach, _query(t, c, x)[0]), x, *tables)
         k, v = c.lent[reach.name]
-        q = _turned(t, c, reach, q)
     else:
-        (k, v), _ = alike(t, c.common, "keys and values", lambda: _key_and_value(t, c, x), x)
-        q, k = _turned(t, c, reach, q), _turned(t, c, reach, k)
+        made, _ = alike(t, c.common, "queries, keys and values", lambda: _turned(t, c, x, reach), x, *tables)
+        q, k, v = made
         t.keys_and_values = k, v
         if reach.lends:
             lend(t, c, reach, own(t, k), own(t, v))
@@ -229,11 +229,11 @@ def _plain(t: Tape, c: Context, x: Tensor, reach: Reach) -> Tensor:
     return y
 
 
-def _turned(t: Tape, c: Context, reach: Reach, x: Tensor) -> Tensor:
-    """Queries or keys, rotated."""
-    tables = c.rotary.get(reach.name, ()) if reach.rotated else ()
-    (y,), _ = alike(t, c.common, "rotated", lambda: rotate(t, c, reach, x), x, *tables)
-    return y
+def _turned(t: Tape, c: Context, x: Tensor, reach: Reach) -> tuple[Tensor, ...]:
+    """Queries, keys and values, rotated."""
+    q, _ = _query(t, c, x)
+    k, v = _key_and_value(t, c, x)
+    return (*rotate(t, c, reach, q, k), v)
 
 
 def by_head(t: Tape, c: Context, x: Tensor) -> Tensor:
