@@ -8,7 +8,7 @@ from memgui.estimator.bounds import born_back, born_forward
 from memgui.estimator.estimate import run_of
 from memgui.estimator.measure import Bytes
 from memgui.estimator.modules import compressed, hyper
-from memgui.estimator.op import Op, Short, one_by_one
+from memgui.estimator.op import Op, one_by_one
 from memgui.estimator.outcome import read_back
 from memgui.estimator.saved import saved_roots
 from memgui.estimator.tape import PARAMETER, Tape, Tensor
@@ -75,7 +75,7 @@ def test_in_short_it_is_its_operators(
         forget()
     run = _run(settings)
     said, sizes = _block(run), run.program.sizes
-    times = [op.name for op in said.tape.written if isinstance(op, Short)].count(name)
+    times = [op.name for op in said.tape.written if op.spell is not None].count(name)
     assert times == (name == "indexer" or ("training.method" not in settings and len(settings) < 2))
     known = len(sizes.monomials)
     ops = said.tape.ops

@@ -22,7 +22,7 @@ from memgui.estimator.modules.indexer import without_gradient
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.reach import SLIDING
-from memgui.estimator.op import Short, spelled
+from memgui.estimator.op import spelled
 from memgui.estimator.tape import ALIAS, BY_HEAD, BY_TOKEN, NEW, Dims, Op, Parameter, Sizes, Tape, Tensor
 
 FP32 = 4
@@ -307,7 +307,7 @@ def _chosen(t: Tape, c: Context, x: Tensor, narrow: Tensor, by: Compressor, widt
     each += heads * (own + 2 * FP32) + turned * (6 * own + 2 * FP32) + 32
     t.short = True
     t.written.append(
-        Short(
+        Op(
             "indexer",
             t.part,
             t.module,

@@ -9,7 +9,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules import rms
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.norm import norm
-from memgui.estimator.op import Short, spelled
+from memgui.estimator.op import spelled
 from memgui.estimator.tape import ALIAS, NEW, Dims, Op, Parameter, Sizes, Tape, Tensor
 from memgui.estimator.tensor import promoted
 
@@ -69,7 +69,7 @@ def _connection(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]
     fn, base, scale = weights
     t.short = True
     t.written.append(
-        Short(
+        Op(
             "connection",
             t.part,
             t.module,

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from memgui.estimator import operators as op
-from memgui.estimator.op import Short, copy, spelled
+from memgui.estimator.op import copy, spelled
 from memgui.estimator.tape import MADE, NEW, SPREAD, Back, Dims, Op, Sizes, Tape, Tensor
 from memgui.estimator.tensor import promoted
 
@@ -243,7 +243,7 @@ def normalised(t: Tape, x: Tensor, w: Tensor | None, rows: Dims, form: Form) -> 
             ahead += size
     t.short = True
     t.written.append(
-        Short(
+        Op(
             "rms_norm",
             part,
             module,
