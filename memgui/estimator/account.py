@@ -32,7 +32,7 @@ from memgui.estimator.shards import (
 )
 from memgui.estimator.state import State, state_of
 from memgui.estimator.tape import Parameter, Tensor
-from memgui.estimator.weights import Counts, counted
+from memgui.estimator.weights import counted
 from memgui.spec.formats import WeightScheme
 
 Weights = Sequence[tuple[Parameter, int]]
@@ -120,16 +120,19 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
             host = _bytes(shards) - _bytes(kept)
     lengthy = tuple([one for one, _ in buffers if one.monomial])
     fixed = [pair for pair in buffers if not pair[0].monomial]
-    tensors = sum(grown.values())
+    tensors = sum([sum(one.values()) for one in grown.values()])
     states = States(program, keeping) if keeping is not None else NO_STATES
     gradients = Listed(partial(_gradients, program, trained, keeping))
     alike = _like_weights(program, keeping)
     if layout.weights_on_host or (keeping is not None and keeping.gradients_on_host):
         host, gradients, alike = host + _bytes(gradients), Listed(tuple), False
     rests: dict[int, int] = {}
-    trained_bytes, trained_excess = _blocks(_in_bytes(grown), rests)
+    own = {width: _blocks(alike.items(), rests, width) for width, alike in grown.items()}
+    trained_bytes, trained_excess = _added(own.values())
     if kept is weights:
-        weight_bytes, weight_excess = _blocks(_in_bytes(resting), rests)
+        weight_bytes, weight_excess = _added(
+            [_blocks(one.items(), rests, width) for width, one in resting.items()]
+        )
         weight_bytes, weight_excess = weight_bytes + trained_bytes, weight_excess + trained_excess
     else:
         weight_bytes, weight_excess = _sizes(kept, rests)
@@ -141,6 +144,9 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         beside, over = _sizes(fixed, rests)
         weight_bytes, weight_excess = weight_bytes + beside, weight_excess + over
     state_bytes, state_excess = _blocks(states.sizes.items(), rests)
+    for (width, wide), many in states.uniform.items():
+        bytes_, over = own[width] if wide == width else _blocks(grown[width].items(), rests, wide)
+        state_bytes, state_excess = state_bytes + bytes_ * many, state_excess + over * many
     return Account(
         weights=kept,
         buffers=buffers,
@@ -156,7 +162,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
         paged_bytes=states.paged,
         host_bytes=states.host + host,
         doubt_bytes=states.doubt,
-        clip_bytes=(2 * tensors + 1) * max([width for _, width in grown], default=0),
+        clip_bytes=(2 * tensors + 1) * max(grown, default=0),
         step_bytes=_bytes(states.step),
         step_things=tuple(states.step),
         stepper=states.stepper,
@@ -246,20 +252,25 @@ def _sizes(things: Iterable[tuple[Tensor | Gradient | State, int]], rests: dict[
     return _blocks(counts.items(), rests)
 
 
-def _in_bytes(counts: Counts) -> list[tuple[int, int]]:
-    """Bytes, and how many there are of so many."""
-    return [(elements * width, count) for (elements, width), count in counts.items()]
-
-
-def _blocks(counts: Iterable[tuple[int, int]], rests: dict[int, int]) -> tuple[int, int]:
-    """The same of so many things of each size."""
+def _blocks(counts: Iterable[tuple[int, int]], rests: dict[int, int], width: int = 1) -> tuple[int, int]:
+    """The same of so many things of each number of elements, which have so many bytes each."""
     total = excess = 0
-    for size, count in counts:
+    for elements, count in counts:
+        size = elements * width
         rest = rests.get(size)
         if rest is None:
             rest = rests[size] = block_bytes(size) - size
         total += size * count
         excess += rest * count
+    return total, excess
+
+
+def _added(amounts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """All of them together."""
+    total = excess = 0
+    for bytes_, over in amounts:
+        total += bytes_
+        excess += over
     return total, excess
 
 

@@ -54,11 +54,13 @@ class Listed(Sequence[tuple[T, int]]):
 class States:
     """What the optimizer keeps of every trained weight, and what its step holds.
 
-    ``sizes``: how many states there are of each size in bytes; alike weights have alike ones.
+    ``sizes``: how many states there are of each size in bytes; alike weights have alike ones.  ``uniform``:
+    how many each weight of so many bytes per number has beside, in so many bytes for each of its numbers.
     """
 
     def __init__(self, program: Program | None, keeping: Keeping | None) -> None:
         self.sizes: dict[int, int] = {}
+        self.uniform: dict[tuple[int, int], int] = {}
         self.step: list[tuple[State, int]] = []
         self.paged = self.host = self.doubt = 0
         self.stepper = ""
@@ -126,8 +128,8 @@ class States:
         rule = OPTIMIZERS[settings.name]
         copied = _copied(keeping)
         known: dict[int, tuple[Kept, ...]] = {}
-        sizes = self.sizes
-        for (elements, own), count in counted(program).trained.items():
+        sizes, uniform = self.sizes, self.uniform
+        for own, alike in counted(program).trained.items():
             width = keeping.master or own
             kept = known.get(width)
             if kept is None:
@@ -136,8 +138,11 @@ class States:
                 weight = Weight(first, shape_of(first), width, width)
                 kept = known[width] = (*copied, *rule.states(weight, settings))
             for one in kept:
-                size = one.width * (elements if one.shape is None else prod(one.shape))
-                sizes[size] = sizes.get(size, 0) + count
+                if one.shape is None:
+                    uniform[own, one.width] = uniform.get((own, one.width), 0) + 1
+                else:
+                    size = one.width * prod(one.shape)
+                    sizes[size] = sizes.get(size, 0) + sum(alike.values())
         return lambda weight: known[weight.width]
 
     def _offload(self, trained: Trained, keeping: Keeping) -> Trained:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from memgui.estimator.program import Program
 from memgui.estimator.result import Parameters
 
-Counts = Mapping[tuple[int, int], int]
-"""How many there are of so many elements with so many bytes each."""
+Counts = Mapping[int, Mapping[int, int]]
+"""By bytes of an element how many there are of so many elements."""
 
 
 class Counted(NamedTuple):
@@ -31,17 +31,18 @@ def counted(program: Program) -> Counted:
             kind = one.part, one.elements, one.width, one.grad
             found[kind] = found.get(kind, 0) + count
     by_part: dict[str, int] = {}
-    trained: dict[tuple[int, int], int] = {}
-    resting: dict[tuple[int, int], int] = {}
+    trained: dict[int, dict[int, int]] = {}
+    resting: dict[int, dict[int, int]] = {}
     trainable = 0
     for (part, elements, width, grad), count in found.items():
-        size = elements, width
-        by_part[part] = by_part.get(part, 0) + elements * count
+        whole = elements * count
+        by_part[part] = by_part.get(part, 0) + whole
         if grad:
-            trained[size] = trained.get(size, 0) + count
-            trainable += elements * count
+            trainable += whole
+            sizes = trained.get(width) or trained.setdefault(width, {})
         else:
-            resting[size] = resting.get(size, 0) + count
+            sizes = resting.get(width) or resting.setdefault(width, {})
+        sizes[elements] = sizes.get(elements, 0) + count
     total = sum(by_part.values())
     added, idle, added_idle = _beside(program)
     parts: Mapping[str, int] = MappingProxyType(by_part)
@@ -51,16 +52,15 @@ def counted(program: Program) -> Counted:
 
 def _beside(program: Program) -> tuple[int, int, int]:
     """Elements that methods add, those of experts that a token does not come to, and what is both."""
-    experts = program.model.num_experts
+    experts, chosen = program.model.num_experts, program.model.num_experts_per_tok
     adapted = program.options.trained != "full"
     added = idle = both = 0
     for weights, count in program.weights(alike=True) if experts or adapted else ():
-        for one in weights:
-            beside = adapted and (one.part == "adapter" or "modules_to_save" in one.name)
-            if beside:
-                added += one.elements * count
-            if experts and one.cut == "expert":
-                rest = (one.elements - one.elements // experts * program.model.num_experts_per_tok) * count
-                idle += rest
-                both += rest if beside else 0
+        routed = [one for one in weights if one.cut == "expert"] if experts else []
+        resting = {one: (one.elements - one.elements // experts * chosen) * count for one in routed}
+        idle += sum(resting.values())
+        if adapted:
+            beside = [one for one in weights if one.part == "adapter" or "modules_to_save" in one.name]
+            added += sum([one.elements for one in beside]) * count
+            both += sum([resting.get(one, 0) for one in beside])
     return added, idle, both
