@@ -37,7 +37,7 @@ def stem(t: Tape, c: Context) -> Tensor:
         assert c.ids is not None
         embeddings_of_layers(t, c, c.ids, x)
     if m.altup_num_inputs:
-        from memgui.estimator.modules.gemma3n import copies
+        from memgui.estimator.modules.magnitudes import copies
 
         x = copies(t, c, x)
     if m.num_mem_blocks:
@@ -149,7 +149,7 @@ def tail(t: Tape, c: Context, x: Tensor) -> Tensor:
     t.frees_input = t.final = True
     t.module = "final_norm"
     if m.altup_num_inputs:
-        from memgui.estimator.modules.gemma3n import merged
+        from memgui.estimator.modules.magnitudes import merged
 
         x = merged(t, c, x)
     if m.hc_mult:

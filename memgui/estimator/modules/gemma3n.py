@@ -11,76 +11,15 @@ from memgui.estimator.modules.attention import attention
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.mlp import ACTIVATIONS, mlp
 from memgui.estimator.modules.norm import norm
-from memgui.estimator.modules.projection import projection
+from memgui.estimator.modules.projection import matrix, projection
 from memgui.estimator.modules.reach import REACHES
-from memgui.estimator.tape import ALIAS, NEW, Dims, Parameter, Tape, Tensor
+from memgui.estimator.modules.shorts import in_short, plainly
+from memgui.estimator.tape import ALIAS, NEW, Parameter, Tape, Tensor
 
 FP32 = 4
+ROUTER = "streams.router"
 PREDICTION = "streams.prediction"
-
-# -- before and after the layers -------------------------------------------------------------------
-
-
-def copies(t: Tape, c: Context, x: Tensor) -> Tensor:
-    """The embedded tokens, and projections of them brought to the same magnitude, stacked."""
-    part, t.part = t.part, "streams"
-    n = c.model.altup_num_inputs
-    target = _root(t, _magnitude(t, x))
-    made = [x]
-    for i in range(1, n):
-        one = projection(t, c, x, f"streams.{i}", "stream", ("h",), ("h",))
-        made.append(_scaled(t, op.cast(t, one, c.options.width), target))
-    out = _stacked(t, tuple(made), (n, *x.dims))
-    t.use(*made, target)
-    t.part = part
-    return out
-
-
-def merged(t: Tape, c: Context, x: Tensor) -> Tensor:
-    """The mean of all copies, projected back and brought to the magnitude of the first."""
-    part, t.part = t.part, "streams"
-    n = c.model.altup_num_inputs
-    first = op.piece(t, x, "stream", c.hidden)
-    target = _root(t, _magnitude(t, first))
-    made = [op.piece(t, x, "stream", c.hidden)]
-    for i in range(1, n):
-        one = projection(t, c, op.piece(t, x, "stream", c.hidden), f"unstreams.{i}", "stream", ("h",), ("h",))
-        made.append(_scaled(t, op.cast(t, one, c.options.width), target))
-    stacked = _stacked(t, tuple(made), (n, *c.hidden))
-    y = op.mean(t, stacked, c.hidden)
-    t.use(x, *made, target, stacked)
-    t.part = part
-    return y
-
-
-def _magnitude(t: Tape, x: Tensor) -> Tensor:
-    return op.mean(t, op.power(t, x), (*x.dims[:-1], 1))
-
-
-def _root(t: Tape, x: Tensor) -> Tensor:
-    return op.power(t, x)
-
-
-def _scaled(t: Tape, x: Tensor, target: Tensor) -> Tensor:
-    """``x * target / sqrt(clamp(mean(x²)))``."""
-    least = op.pointwise(t, "clamp", _magnitude(t, x), "magnitude", saves="input")
-    own = op.pointwise(t, "sqrt", least, "magnitude", saves="output")
-    y = op.mul(t, x, target, "stream", x.dims)
-    width = max(y.width, own.width)
-    out = t.tensor("stream", x.dims, width, y.grad or own.grad)
-    extra = (2 * out.coefficient, out.monomial)
-    back = tuple([(one, NEW) for one in (y, own) if one.grad])
-    t.record("div", (y, own), out, (y, own), back, None, extra)
-    t.use(x, own)
-    return out
-
-
-def _stacked(t: Tape, parts: tuple[Tensor, ...], dims: Dims) -> Tensor:
-    width = max(one.width for one in parts)
-    parts = tuple([op.cast(t, one, width) for one in parts])
-    out = t.tensor("streams", dims, width, any(one.grad for one in parts))
-    return t.record("stack", parts, out, (), tuple([(one, ALIAS) for one in parts if one.grad]))
-
+CORRECTION = "correction_coefs.weight"
 
 # -- a layer ---------------------------------------------------------------------------------------
 
@@ -128,8 +67,8 @@ def _before(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Ten
     """
     t.part = "streams"
     t.buffer("router_input_scale", (), c.options.width)
-    routed = _routed(t, c, op.piece(t, x, "stream", c.hidden), again=False)
-    predicted = _predicted(t, c, x, routed)
+    y = norm(t, c, op.piece(t, x, "stream", c.hidden), "router_norm", part="norm")
+    predicted = (_predicted_in_short if _in_half(t, c, x) else _predicted)(t, c, x, y)
     active = op.piece(t, predicted, "stream", c.hidden)
     normed = norm(t, c, active, "input_layernorm")
     return predicted, active, normed, _beside(t, c, normed)
@@ -151,9 +90,13 @@ def _after(
     """What comes after the feed-forward."""
     fed = norm(t, c, fed, "post_feedforward_layernorm")
     activated = op.add(t, middle, fed, "residual stream")
-    corrected = _corrected(t, c, router, predicted, activated)
-    first = op.clone(t, op.piece(t, corrected, "stream", c.hidden))
+    t.use_again(router)
     t.part = "streams"
+    y = norm(t, c, activated, "router_norm", part="norm")
+    corrected = (_corrected_in_short if _in_half(t, c, predicted) else _corrected)(
+        t, c, predicted, activated, y
+    )
+    first = op.clone(t, op.piece(t, corrected, "stream", c.hidden))
     scale = t.parameter("correct_output_scale", ("h",), c.options.width, c.options.base_trained)
     first = op.mul(t, first, scale, "stream", first.dims)
     assert c.own is not None
@@ -172,18 +115,23 @@ def _after(
     return out
 
 
-def _routed(t: Tape, c: Context, x: Tensor, again: bool) -> Tensor:
-    """How much of each copy, for each token."""
-    n = c.model.altup_num_inputs
-    y = op.scale(t, norm(t, c, x, "router_norm", part="norm"))
-    y = projection(t, c, y, "streams.router", "routed", (n,), ("h",), cut="")
+def _in_half(t: Tape, c: Context, x: Tensor) -> bool:
+    """Whether it may be said in short, with copies in fp32."""
+    return x.width < FP32 and plainly(t, c, x)
+
+
+def _routed(t: Tape, c: Context, y: Tensor, width: int) -> Tensor:
+    """How much of each copy, for each token, of a norm's output ``y``."""
+    y = op.scale(t, y)
+    y = projection(t, c, y, ROUTER, "routed", (c.model.altup_num_inputs,), ("h",), cut="")
     y = op.pointwise(t, "tanh", op.cast(t, y, FP32), "routed", saves="output")
-    return op.cast(t, y, c.options.width if not again else x.width)
+    return op.cast(t, y, width)
 
 
-def _predicted(t: Tape, c: Context, x: Tensor, modalities: Tensor) -> Tensor:
+def _predicted(t: Tape, c: Context, x: Tensor, normed: Tensor) -> Tensor:
+    """All streams, and what each token mixes of them."""
     n = c.model.altup_num_inputs
-    t.part = "streams"
+    modalities = _routed(t, c, normed, c.options.width)
     coefficients = projection(t, c, modalities, PREDICTION, "coefficients", (n, n), (n,), cut="")
     made = op.matmul(t, x, coefficients, "predicted", (*c.hidden, n))
     summed = t.view(made, "predicted", made.dims)
@@ -192,6 +140,35 @@ def _predicted(t: Tape, c: Context, x: Tensor, modalities: Tensor) -> Tensor:
     out = op.clone(t, summed, "predicted", x.dims)
     t.use(made, modalities)
     return op.cast(t, out, x.width)
+
+
+def _predicted_in_short(t: Tape, c: Context, x: Tensor, normed: Tensor) -> Tensor:
+    n, rows = c.model.altup_num_inputs, c.rows
+    router = matrix(t, c, ROUTER, (n,), ("h",), "")
+    mixes = matrix(t, c, PREDICTION, (n, n), (n,), "")
+    scaled, opened, modalities, behind = _routed_in_short(t, c, normed)
+    coefficients = t.tensor("coefficients", (*rows, n, n), x.width, True)
+    out = t.tensor("predicted", x.dims, x.width, True)
+    return in_short(
+        t,
+        c,
+        _predicted,
+        (x, normed),
+        (router, mixes),
+        (out, scaled, opened, modalities, coefficients),
+        (router, scaled, opened, mixes, modalities, coefficients, x),
+        ((x, ALIAS), (x, NEW), (mixes, NEW), (router, NEW), (normed, NEW)),
+        out.coefficient + modalities.coefficient + opened.coefficient,
+        2 * out.coefficient + coefficients.coefficient + behind,
+    )
+
+
+def _routed_in_short(t: Tape, c: Context, y: Tensor) -> tuple[Tensor, Tensor, Tensor, int]:
+    """What is made and saved as copies are weighed, and bytes of gradients within."""
+    width, dims = y.width, (*c.rows, c.model.altup_num_inputs)
+    scaled = t.tensor(y.name, y.dims, width, True)
+    opened, routed = t.tensor("routed", dims, FP32, True), t.tensor("routed", dims, width, True)
+    return scaled, opened, routed, scaled.coefficient + 2 * opened.coefficient + 2 * routed.coefficient
 
 
 def _beside(t: Tape, c: Context, x: Tensor) -> Tensor:
@@ -203,21 +180,42 @@ def _beside(t: Tape, c: Context, x: Tensor) -> Tensor:
     return op.add(t, x, norm(t, c, y, "post_laurel_norm"), "residual stream")
 
 
-def _corrected(
-    t: Tape, c: Context, router: Sequence[Parameter], predicted: Tensor, activated: Tensor
-) -> Tensor:
+def _corrected(t: Tape, c: Context, predicted: Tensor, activated: Tensor, normed: Tensor) -> Tensor:
+    """All streams, and for each token of each how far it is led by what the layer made of its own."""
     n, o = c.model.altup_num_inputs, c.options
-    t.use_again(router)
-    t.part = "streams"
-    modalities = _routed(t, c, activated, again=True)
-    t.part = "streams"
+    modalities = _routed(t, c, normed, activated.width)
     new = op.minus(t, activated, op.piece(t, predicted, "stream", c.hidden))
     repeated = t.tensor("innovation", predicted.dims, new.width, new.grad)
     t.record("repeat", (new,), repeated, (), ((new, NEW),))
-    w = t.parameter("correction_coefs.weight", (n, n), o.width, o.base_trained)
+    w = t.parameter(CORRECTION, (n, n), o.width, o.base_trained)
     used: Tensor = op.cast(t, op.pointwise(t, "clamp", w, "clamped", saves="input"), o.width)
     coefficients = op.shift(t, op.linear(t, modalities, used, None, "coefficients", (*c.rows, n)))
     y = op.mul(t, repeated, coefficients, "corrected", predicted.dims)
     y = op.add_in_place(t, y, predicted)
     t.use(new, repeated, coefficients, modalities)
     return op.cast(t, y, activated.width)
+
+
+def _corrected_in_short(t: Tape, c: Context, predicted: Tensor, activated: Tensor, normed: Tensor) -> Tensor:
+    n, width, o = c.model.altup_num_inputs, activated.width, c.options
+    router = matrix(t, c, ROUTER, (n,), ("h",), "")
+    w = t.parameter(CORRECTION, (n, n), o.width, True)
+    scaled, opened, modalities, behind = _routed_in_short(t, c, normed)
+    used = t.tensor("clamped", w.dims, width, True)
+    coefficients = t.tensor("coefficients", modalities.dims, width, True)
+    repeated = t.tensor("innovation", predicted.dims, width, True)
+    y = t.tensor("corrected", predicted.dims, width, True)
+    small = modalities.coefficient
+    return in_short(
+        t,
+        c,
+        _corrected,
+        (predicted, activated, normed),
+        (router, w),
+        (t.view(y, y.name, y.dims), y, scaled, opened, modalities, used, coefficients, repeated),
+        (router, scaled, opened, w, used, modalities, coefficients, repeated),
+        ((predicted, ALIAS), (w, NEW), (activated, ALIAS), (predicted, NEW), (router, NEW), (normed, NEW)),
+        2 * small + opened.coefficient + activated.coefficient,
+        2 * y.coefficient + small + 2 * activated.coefficient + behind,
+        used.coefficient,
+    )

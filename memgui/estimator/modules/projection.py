@@ -52,6 +52,14 @@ def projection(
     return scaled_output(t, c, y, role, called, out)
 
 
+def matrix(t: Tape, c: Context, role: str, out: Dims, wide: Dims, cut: str = "column") -> Parameter:
+    """The weight of such a layer alone."""
+    o, name = c.options, c.names.get(role, role)
+    return t.parameter(
+        f"{name}.weight", out + wide, o.width, o.base_trained, cut, role=role, inputs=len(wide)
+    )
+
+
 def _turned_over(t: Tape, x: Tensor, w: Parameter, shift: Parameter | None, name: str, dims: Dims) -> Tensor:
     """Falcon: a product with the weight's transpose, whose copy autocast does not remember.
 
