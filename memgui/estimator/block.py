@@ -25,7 +25,7 @@ from memgui.estimator.op import Stretch
 from memgui.estimator.outcome import Outcome, Reading, outcome, read_back
 from memgui.estimator.saved import FREED, behind, copies_made, saved_roots, staying_in
 from memgui.estimator.state import State
-from memgui.estimator.tape import AMBIENT, CARRIED, MADE, Parameter, Tape, Tensor
+from memgui.estimator.tape import AMBIENT, CARRIED, MADE, PARAMETER, Tape, Tensor
 
 SPARED = frozenset(
     (
@@ -121,7 +121,7 @@ class Block:
         """autograd keeps what it saves; new gradients are gradients"""
         self._sparing: dict[int, Sparing] = {}
         self._backs: dict[tuple[bool, bool, bool, Consumer | None, Role], Back] = {}
-        self._outcomes: dict[tuple[bool, Role], Outcome] = {}
+        self._outcomes: dict[tuple[bool, bool, Role], Outcome] = {}
         self._readings: dict[tuple[Tensor, ...], Reading] = {}
 
     def apart(self) -> Tape:
@@ -207,12 +207,16 @@ class Block:
         """Copies of weights that it made for all layers: when it runs back, all others have."""
         return group([one for one in copies_made(self.tape) if one in self.saved])
 
-    def outcome(self, role: Role = ALONE, *, accumulate: bool = False) -> Outcome:
-        """What its backward leaves; see :func:`memgui.estimator.outcome.outcome`."""
-        found = self._outcomes.get((accumulate, role))
+    def outcome(self, role: Role = ALONE, *, accumulate: bool = False, brief: bool = False) -> Outcome:
+        """What its backward leaves; see :func:`memgui.estimator.outcome.outcome`.
+
+        ``brief``: new gradients are there for a moment only.
+        """
+        found = self._outcomes.get((accumulate, brief, role))
         if found is None:
-            found = outcome(self.reading(role), role, accumulate=accumulate)
-            self._outcomes[accumulate, role] = found
+            component = "temporary" if brief else "gradients"
+            found = outcome(self.reading(role), role, accumulate=accumulate, component=component)
+            self._outcomes[accumulate, brief, role] = found
         return found
 
     def reading(self, role: Role = ALONE) -> Reading:
@@ -395,7 +399,7 @@ def _component(new_gradients: str, thing: Thing) -> str:
     """Of what autograd does not keep."""
     if isinstance(thing, Gradient):
         of = thing.of
-        return new_gradients if isinstance(of, Parameter) else "loss" if of.loss else "temporary"
+        return new_gradients if of.origin == PARAMETER else "loss" if of.loss else "temporary"
     if isinstance(thing, Tensor):
         return "loss" if thing.loss else "kv_cache" if thing.cached else "temporary"
     if isinstance(thing, State):

@@ -11,7 +11,7 @@ from operator import ge, itemgetter
 
 import msgspec
 
-from memgui.estimator.once import once
+from memgui.estimator.once import TURN, once
 from memgui.estimator.state import State
 from memgui.estimator.tape import Op, Tensor
 
@@ -104,7 +104,9 @@ class Group(msgspec.Struct, eq=False, gc=False):
         if self.make is None:
             return self.alike
         if self.made is None:
-            self.made = self.make()
+            with TURN:
+                if self.made is None:
+                    self.made = self.make()
         return self.made
 
     @property

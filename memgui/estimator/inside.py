@@ -120,13 +120,14 @@ class Inside(Between):
     ) -> Stock:
         """What of ``live`` and of its own a block leaves that has run back, but for its input's gradient."""
         live = Stock(live)
-        outcome = block.outcome(role, accumulate=self.adds)
+        outcome = block.outcome(role, accumulate=self.adds, brief=self.brief)
         if self.traced or not outcome.whole:
             over = self.back(block, role, kind)
             live.happen(over.events, sort)
             live.add(over.finish, sort, -1)
             return live
         live.add(outcome.left, sort)
+        live.add(outcome.waiting, sort)
         live.add(outcome.taken, sort, -1)
         if self.consumer is not None:
             live.add(self.made(block, role), sort)
@@ -240,7 +241,8 @@ class Inside(Between):
 
     def outcome(self, kind: Kind, roles: Roles, block: Block) -> Outcome:
         """What the backward of one of a layer's blocks leaves to others."""
-        return block.outcome(role_of(kind, roles, block), accumulate=self.adds)
+        role = role_of(kind, roles, block)
+        return block.outcome(role, accumulate=self.adds, brief=self.brief)
 
 
 def role_of(kind: Kind, roles: Roles, block: Block) -> Role:

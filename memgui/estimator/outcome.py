@@ -6,35 +6,29 @@ What each layer leaves is wanted of every layer, the order of events only where 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterable, Set
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
 from memgui.estimator.bounds import born_forward, pairs, summed
-from memgui.estimator.events import Gradient, Group, Pairs, gradient_of, group
+from memgui.estimator.events import NONE, Gradient, Group, Pairs, gradient_of, group
 from memgui.estimator.lifetimes import Role
 from memgui.estimator.tape import ALIAS, NEW, PARAMETER, PROMOTED, Tape, Tensor
 
 
-class Outcome:
-    """The gradients that a block's backward leaves, and those that waited for it and are gone.
+class Outcome(NamedTuple):
+    """The gradients that a block's backward leaves, and those that waited for it and are gone (``taken``).
 
-    ``left`` lie on weights or in autograd's buffers (the latter alone are ``waiting``).  ``whole``: that
+    Those that are ``left`` lie on weights, those that are ``waiting`` in autograd's buffers.  ``whole``: that
     is all; nothing that was saved is left.
     """
 
-    __slots__ = ("left", "taken", "whole")
-
-    def __init__(self, left: list[Gradient], taken: list[Gradient], *, whole: bool) -> None:
-        self.whole = whole
-        self.left = group(left)
-        self.taken = group(taken)
-
-    @property
-    def waiting(self) -> Group:
-        """Of ``left`` what is in autograd's buffers."""
-        left = self.left.things
-        return group([one for one in left if isinstance(one, Gradient) and one.of.origin != PARAMETER])
+    left: Group
+    waiting: Group
+    taken: Group
+    whole: bool
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -106,13 +100,16 @@ def read_back(tape: Tape, waiting: Collection[Tensor] = ()) -> Reading:
     return Reading(tuple(found), born, whole, reached)
 
 
-def outcome(reading: Reading, role: Role, *, accumulate: bool) -> Outcome:
-    """What comes of a block's backward; see :func:`memgui.estimator.backward.backward`."""
+def outcome(reading: Reading, role: Role, *, accumulate: bool, component: str) -> Outcome:
+    """What comes of a block's backward; see :func:`memgui.estimator.backward.backward`.
+
+    New gradients of weights belong to ``component``.
+    """
     waiting, starts = role.waiting, role.starts
     if not waiting and not starts:
-        made = [] if accumulate else [gradient_of(tensor) for tensor in reading.reached]
-        return Outcome(made, [], whole=reading.whole)
-    left: list[Gradient] = []
+        made = () if accumulate else reading.reached
+        return Outcome(_on_weights(made, component), NONE, NONE, reading.whole)
+    left: list[Tensor | Gradient] = []
     taken: list[Gradient] = []
     for tensor in reading.reached:
         if tensor in waiting:
@@ -121,9 +118,18 @@ def outcome(reading: Reading, role: Role, *, accumulate: bool) -> Outcome:
         elif tensor in starts:
             left.append(starts[tensor])
         elif not accumulate:
-            left.append(gradient_of(tensor))
-    left += [gradient for tensor, gradient in starts.items() if tensor.origin != PARAMETER]
-    return Outcome(left, taken, whole=reading.whole)
+            left.append(tensor)
+    begun = [gradient for tensor, gradient in starts.items() if tensor.origin != PARAMETER]
+    return Outcome(_on_weights(tuple(left), component), group(begun), group(taken), reading.whole)
+
+
+def _on_weights(weights: tuple[Tensor | Gradient, ...], component: str) -> Group:
+    """Gradients, some told by the weights that they are of, which are as large."""
+    return Group(weights, component, make=partial(_made, weights)) if weights else NONE
+
+
+def _made(weights: Iterable[Tensor | Gradient]) -> tuple[Gradient, ...]:
+    return tuple([one if isinstance(one, Gradient) else gradient_of(one) for one in weights])
 
 
 def coming_to(tape: Tape) -> dict[Tensor, int]:

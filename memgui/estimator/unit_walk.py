@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 
-from memgui.estimator.events import Group, Pairs
+from memgui.estimator.events import NONE, Group, Pairs
 from memgui.estimator.inside import role_of
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome
@@ -154,7 +154,9 @@ class UnitWalk(Walk):
             rel.include(self.referred(kind, passing=True))
         for block in kind.blocks:
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
-            rel.add(outcome.waiting if self.units.wait else outcome.left, sort)
+            if not self.units.wait:
+                rel.add(outcome.left, sort)
+            rel.add(outcome.waiting, sort)
             rel.add(outcome.taken, sort, -1)
         rel.add(self.back(first, role_of(kind, roles, first), kind).finish, self.sort_back(first))
         return Spot(rel, unit.sort, partial(Place, unit.reducing), (unit.reduced.pairs,))
@@ -181,7 +183,7 @@ class UnitWalk(Walk):
         return None
 
     def left_on(self, outcome: Outcome) -> Group:
-        return outcome.waiting
+        return NONE
 
     def left_back(self, kind: Kind, roles: Roles) -> Stock:
         left = super().left_back(kind, roles)

@@ -325,6 +325,7 @@ class Walk(Inside):
         for block in kind.blocks:
             outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
             left.add(self.left_on(outcome), sort)
+            left.add(outcome.waiting, sort)
             left.add(outcome.taken, sort, -1)
             if block.tape.handed_out and not kind.recomputed:
                 left.add(block.last_used, sort, -1)
@@ -337,7 +338,7 @@ class Walk(Inside):
         return left
 
     def left_on(self, outcome: Outcome) -> Group:
-        """The gradients that a block's backward leaves."""
+        """The gradients that a block's backward leaves on weights."""
         return outcome.left
 
 

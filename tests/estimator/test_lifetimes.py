@@ -144,10 +144,10 @@ def test_a_tensor_of_all_layers_has_one_gradient_that_waits_for_the_block_that_m
     (last, many), (others, rest) = cast.roles(0)
     assert (many, rest) == (1, 2)
     first = block.back(*last)
-    assert gradients(block.outcome(*last).left) == [bias]
+    assert gradients(block.outcome(*last).waiting) == [bias]
     assert sum(first.events.coefficients) == 0  # bias's gradient is there, the input saved has gone
     further = block.back(*others)
-    assert gradients(block.outcome(*others).left) == []
+    assert gradients(block.outcome(*others).waiting) == []
     assert sum(further.events.coefficients) == -16  # what it makes is added to what waits
     ((owner, _),) = cast.roles(1)
     assert gradients(frame.outcome(*owner).taken) == [bias]
