@@ -120,7 +120,10 @@ def spelled(
     ``made`` are its first results; what it saves tells of the others which is which, ``given`` of its inputs.
     """
     same: dict[Tensor, Tensor] = {**given}
-    same |= zip([tensor for op in ops for tensor in op.saves], short.saves, strict=True)
+    for tensor, stands in zip([one for op in ops for one in op.saves], short.saves, strict=True):
+        same[tensor] = stands
+        if tensor.base is not None and stands.base is not None:
+            same[tensor.base] = stands.base
     same |= zip(made, short.outs, strict=False)
     get = same.get
     for one in ops:

@@ -10,7 +10,7 @@ from collections.abc import Container
 from typing import Final
 
 from memgui.estimator.events import Events, Inner, Scratch
-from memgui.estimator.op import copy
+from memgui.estimator.op import copy, one_by_one
 from memgui.estimator.tape import CARRIED, MADE, PARAMETER, Op, Tape, Tensor
 
 DISCARDED: Final = frozenset(("layernorm",))
@@ -107,7 +107,7 @@ def saved_roots(tape: Tape) -> dict[Tensor, int]:
 def first_to_save(tape: Tape) -> dict[Tensor, Op]:
     """The same with the first operator that keeps it: what is kept is shown under its part and module."""
     first: dict[Tensor, Op] = {}
-    for op in saving(tape.apart()):
+    for op in one_by_one(saving(tape.apart())):
         for root in [tensor.root for tensor in op.saves if tensor.root.origin != PARAMETER]:
             first.setdefault(root, op)
     return first

@@ -3,26 +3,31 @@
 import pytest
 
 from memgui.catalog import Catalog
-from memgui.estimator.block import Block
 from memgui.estimator.bounds import born_forward
 from memgui.estimator.estimate import run_of
 from memgui.estimator.measure import Bytes
-from memgui.estimator.modules import compressed, hyper
-from memgui.estimator.op import one_by_one
+from memgui.estimator.modules import compressed, entries, hyper
+from memgui.estimator.op import Op, one_by_one
+from memgui.estimator.tape import Tape
 from memgui.estimator.training import TrainingRun
 from memgui.spec import replace
 from tests.benchmarks.estimating import remembering
 from tests.estimator.in_short import alone, check_what_it_tells, facts, told
 
 CATALOG = Catalog()
-KEY = "compressed_sparse_attention"
+FEW, MANY = "compressed_sparse_attention", "heavily_compressed_attention"
 SETTINGS: tuple[dict[str, object], ...] = (
     {},
     {"training.micro_batch_size": 3},
     {"training.precision": "fp32", "training.padding_mask": True},
     {"training.method": "lora", "training.lora.target_modules": ("all-linear",)},
 )
-IN_SHORT = {"indexer": (compressed, "_chosen", "_choice"), "connection": (hyper, "_connection", "_written")}
+IN_SHORT = {
+    "entries": (compressed, "compressed", entries._written),
+    "indexer": (entries, "_chosen", entries._choice),
+    "heads": (compressed, "_heads", compressed._written),
+    "connection": (hyper, "_connection", hyper._written),
+}
 """What is said in short, where, by what, and what writes it operator by operator."""
 
 
@@ -35,52 +40,69 @@ def _run(settings: dict[str, object]) -> TrainingRun:
     return run
 
 
-def _block(run: TrainingRun) -> Block:
-    return next(block for block, _ in run.program.blocks if block.tape.key == KEY)
+def _tape(run: TrainingRun, key: str) -> Tape:
+    return next(block.tape for block, _ in run.program.blocks if block.tape.key == key)
+
+
+def _as_it_is(settings: dict[str, object]) -> bool:
+    """Whether all of a model is trained in its own format."""
+    return not {"training.method", "training.precision"} & settings.keys()
 
 
 @pytest.mark.parametrize("name", IN_SHORT)
+@pytest.mark.parametrize("key", [FEW, MANY])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_in_short_it_is_its_operators(
-    settings: dict[str, object], name: str, monkeypatch: pytest.MonkeyPatch
+    settings: dict[str, object], key: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caches = remembering()
     for forget in caches:
         forget()
     run = _run(settings)
-    said, sizes = _block(run), run.program.sizes
-    times = [op.name for op in said.tape.written if op.spell is not None].count(name)
-    assert times == (name == "indexer" or ("training.method" not in settings and len(settings) < 2))
+    said, sizes = _tape(run, key), run.program.sizes
+    times = [op.name for op in said.written if op.spell is not None].count(name)
+    assert times == (not _as_it_is(settings) and key == FEW if name == "indexer" else _as_it_is(settings))
     known = len(sizes.monomials)
-    ops = said.tape.ops
+    ops = said.ops
     assert len(sizes.monomials) == known  # workloads are counted by those there were
     for forget in caches:
         forget()
     module, short, written = IN_SHORT[name]
-    monkeypatch.setattr(module, short, getattr(module, written))
-    spelled = _block(_run(settings))
+    monkeypatch.setattr(module, short, written)
+    spelled = _tape(_run(settings), key)
     for forget in caches:
         forget()
-    assert [facts(one) for one in said.tape.parameters] == [facts(one) for one in spelled.tape.parameters]
-    assert [facts(one) for one in said.tape.buffers] == [facts(one) for one in spelled.tape.buffers]
-    assert [one.role for one in said.tape.parameters] == [one.role for one in spelled.tape.parameters]
-    assert told(ops) == told(spelled.tape.ops)
+    assert [facts(one) for one in said.parameters] == [facts(one) for one in spelled.parameters]
+    assert [facts(one) for one in said.buffers] == [facts(one) for one in spelled.buffers]
+    assert [one.role for one in said.parameters] == [one.role for one in spelled.parameters]
+    assert told(ops) == told(spelled.ops)
 
 
-@pytest.mark.parametrize("key", [KEY, "sparse"])
-def test_a_connection_tells_what_its_operators_come_to(key: str) -> None:
-    program = _run({}).program
-    tape = next(block.tape for block, _ in program.blocks if block.tape.key == key)
-    (short,) = (op for op in tape.written if op.name == "connection")
-    check_what_it_tells(tape, short, short.outs[:3])  # a gradient comes to each of them
+COMING = {"connection": 3, "heads": 2, "entries": 1}
+"""To how many of its results gradients come."""
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("connection", FEW), ("connection", "sparse"), ("heads", FEW), ("entries", FEW), ("entries", MANY)],
+)
+def test_it_tells_what_its_operators_come_to(name: str, key: str) -> None:
+    tape = _tape(_run({}), key)
+    short = _said(tape, name)
+    check_what_it_tells(tape, short, short.outs[: COMING[name]], forward=name != "entries")
+
+
+def _said(tape: Tape, name: str) -> Op:
+    (short,) = (op for op in tape.written if op.name == name)
+    return short
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("length", [1, 3, 4, 5, 64, 4096, 60000])
 def test_no_more_comes_and_goes_than_it_tells(settings: dict[str, object], length: int) -> None:
     run = _run({**settings, "training.sequence_length": length})
-    tape = _block(run).tape
-    (short,) = (op for op in tape.written if op.name == "indexer")
+    tape = _tape(run, FEW)
+    short = _said(tape, "entries" if _as_it_is(settings) else "indexer")
     said, plain = alone(tape, [short]), alone(tape, one_by_one([short]))
     numbers = Bytes(run.values)
     bound, exact = (numbers.sums([born_forward(one)]) for one in (said, plain))

@@ -73,7 +73,7 @@ def _shared(t: Tape, c: Context, width: int, embedded: int = 0) -> None:
     """Positions and masks that all layers are given; BLOOM's mask takes the format of ``embedded`` tokens."""
     m = c.model
     if m.compress_rate_hca:
-        from memgui.estimator.modules.compressed import tables as pairs
+        from memgui.estimator.modules.turned import tables as pairs
 
         positions(t, c)
         pairs(t, c, width)
