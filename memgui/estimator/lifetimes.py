@@ -199,19 +199,17 @@ def alive_forward(
 
 def left_forward(tape: Tape, saved: Collection[Tensor]) -> tuple[Group, Group]:
     """What is there after :func:`forward` and was not before, and what has gone, without their order."""
-    stays = set(chain.from_iterable(_staying(tape, saved)))
-    mortal = _mortal(tape)
-    born: list[Tensor] = []
-    made: set[Tensor] = set()
-    gone: dict[Tensor, None] = {}
-    for op in tape.ops if tape.folded else tape.written:
-        for tensor in op.ins:
-            root = tensor.base or tensor
-            if root not in stays and root not in made and root.origin in mortal:
-                gone[root] = None
-        for tensor in op.outs:
-            if tensor.base is None and (not tensor.stepwise or tensor in saved):
-                made.add(tensor)
-                if tensor in stays or tensor.origin not in mortal:
-                    born.append(tensor)
+    stays = dict.fromkeys(chain.from_iterable(_staying(tape, saved)))
+    born = [one for one in stays if one.origin == MADE and (not one.stepwise or one in saved)]
+    given = [one for one in stays if one.origin == AMBIENT and one.block == tape.key]
+    if given:  # to other blocks, or by a batch
+        made = {tensor for op in tape.written for tensor in op.outs}
+        born += [one for one in given if one in made]
+    going = [*tape.replaced]
+    if tape.frees_input and tape.carried is not None:
+        going.append(tape.carried)
+    gone = [one for one in going if one not in stays and one.origin in _mortal(tape)]
+    if gone:
+        used = {tensor.base or tensor for op in tape.written for tensor in op.ins}
+        gone = [one for one in gone if one in used]
     return group(born), group(gone)
