@@ -11,7 +11,8 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import projection
 from memgui.estimator.modules.scales import learned
-from memgui.estimator.tape import NEW, Dims, Tape, Tensor
+from memgui.estimator.modules.shorts import in_short
+from memgui.estimator.tape import ALIAS, BY_TOKEN, NEW, Dims, Tape, Tensor
 
 FP32 = 4
 AT_ONCE = ("opt", "biogpt")
@@ -138,7 +139,18 @@ def relu_squared(t: Tape, x: Tensor) -> Tensor:
 
 
 def gelu_new(t: Tape, x: Tensor) -> Tensor:
-    """GPT-2's GELU, written out in Python: ``0.5 * x * (1 + tanh(c * (x + 0.044715 * x³)))``."""
+    """GPT-2's GELU, written out in Python; said in short where it is trained and nothing is cast."""
+    if t.ordered or t.autocast or not x.grad or x.layout != BY_TOKEN:
+        return _gelu_new(t, None, x)
+    names = "activated", "half", "tanh", "1 + tanh"
+    y, half, tanh, one = made = tuple([t.tensor(name, x.dims, x.width, True) for name in names])
+    size, edges = y.coefficient, ((x, ALIAS), (x, NEW), (x, NEW))
+    # The power, scaled, the sum, scaled; backward of all but that sum and one more of it, two for the power.
+    return in_short(t, None, _gelu_new, (x,), (), made, (x, tanh, one, half), edges, 4 * size, 7 * size)
+
+
+def _gelu_new(t: Tape, _: None, x: Tensor) -> Tensor:
+    """``0.5 * x * (1 + tanh(c * (x + 0.044715 * x³)))``, operator by operator."""
     half = op.scale(t, x, "half")
     cubed = op.scale(t, op.power(t, x), "power")
     inner = op.scale(t, op.add(t, x, cubed), "inner")

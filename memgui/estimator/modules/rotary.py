@@ -9,6 +9,7 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules import fused
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.reach import REACHES, Reach, reaches
+from memgui.estimator.modules.shorts import in_short
 from memgui.estimator.tape import NEW, Dims, Tape, Tensor
 
 FP32 = 4
@@ -190,8 +191,21 @@ def _in_place(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
 
 
 def _half(t: Tape, c: Context, x: Tensor, found: Tables) -> Tensor:
-    """Llama: ``x * cos + rotate_half(x) * sin``."""
+    """Llama: ``x * cos + rotate_half(x) * sin``; said in short where all is in one format."""
     cos, sin = found
+    if t.ordered or not x.grad or cos.grad or x.width != cos.width:
+        return _rotated(t, c, x, cos, sin)
+    y = t.tensor(x.name, x.dims, x.width, True)
+    y.layout = x.layout
+    size = y.coefficient
+    # Both products, what is crossed and half of it; backward what comes to that, and a whole of each slice.
+    return in_short(
+        t, c, _rotated, (x, cos, sin), (), (y,), (cos, sin), ((x, NEW), (x, NEW)), 7 * size // 2, 2 * size
+    )
+
+
+def _rotated(t: Tape, c: Context, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """The same, operator by operator."""
     straight = op.mul(t, x, cos, x.name, x.dims)
     crossed = op.mul(t, op.rotate_half(t, x), sin, x.name, x.dims)
     return op.add(t, straight, crossed, x.name)

@@ -18,7 +18,7 @@ def plainly(t: Tape, c: Context, x: Tensor) -> bool:
 
 def in_short(
     t: Tape,
-    c: Context,
+    c: Context | None,
     write: Callable[..., Tensor],
     given: tuple[Tensor, ...],
     weights: Sequence[Parameter],
@@ -56,7 +56,9 @@ def in_short(
     return outs[0]
 
 
-def _spelled(c: Context, sizes: Sizes, write: Callable[..., Tensor], given: int, short: Op) -> list[Op]:
+def _spelled(
+    c: Context | None, sizes: Sizes, write: Callable[..., Tensor], given: int, short: Op
+) -> list[Op]:
     t = Tape(short.outs[0].block, sizes, part=short.part, module=short.module, ordered=True)
     t.again = [one for one in short.ins[given:] if isinstance(one, Parameter)]
     made = write(t, c, *short.ins[:given])
