@@ -122,7 +122,8 @@ def backward(
         scratch = None
         if op.back_extra is not None:
             scratch = Scratch(outs[0], *op.back_extra)
-            events.born(scratch)
+            things.append(scratch)
+            sizes.append(scratch.coefficient)
         for tensor, how in edges:
             if how == NEW:
                 size = tensor.coefficient
@@ -157,10 +158,12 @@ def backward(
         else:
             for tensor in saves:
                 root = tensor.base or tensor
-                if root in left:
-                    left[root] = count = left[root] - 1
-                    if not count and (root.origin in FREED or root in again) and root not in staying:
+                count = left.get(root)
+                if count == 1:  # the last that keeps it
+                    if (root.origin in FREED or root in again) and root not in staying:
                         dying.append(root)
+                elif count is not None:
+                    left[root] = count - 1
         if wide:
             if repeated or op.region:  # what was computed again dies as it is read
                 for root in dying:
@@ -171,7 +174,8 @@ def backward(
                 events.dead(raw)
             wide.clear()
         if scratch is not None:
-            events.dead(scratch)
+            things.append(scratch)
+            sizes.append(-scratch.coefficient)
         for gradient in arrived:
             gradient.refs -= 1
             if not gradient.refs:

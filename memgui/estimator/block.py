@@ -222,9 +222,7 @@ class Block:
     def reading(self, role: Role = ALONE) -> Reading:
         """The tape read back; gradients of what the block handed out wait for it, or do not."""
         handed_out = self.tape.handed_out
-        return self._read(tuple([one for one in handed_out if one in role.waiting]) if handed_out else ())
-
-    def _read(self, waiting: tuple[Tensor, ...]) -> Reading:
+        waiting = tuple([one for one in handed_out if one in role.waiting]) if handed_out else ()
         found = self._readings.get(waiting)
         if found is None:
             found = self._readings[waiting] = read_back(self.apart(), waiting)

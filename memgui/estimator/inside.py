@@ -120,15 +120,16 @@ class Inside(Between):
     ) -> Stock:
         """What of ``live`` and of its own a block leaves that has run back, but for its input's gradient."""
         live = Stock(live)
-        outcome = block.outcome(role, accumulate=self.adds, brief=self.brief)
+        outcome = self.outcome(block, role)
         if self.traced or not outcome.whole:
             over = self.back(block, role, kind)
             live.happen(over.events, sort)
             live.add(over.finish, sort, -1)
             return live
         live.add(outcome.left, sort)
-        live.add(outcome.waiting, sort)
-        live.add(outcome.taken, sort, -1)
+        if role is not ALONE:
+            live.add(outcome.waiting, sort)
+            live.add(outcome.taken, sort, -1)
         if self.consumer is not None:
             live.add(self.made(block, role), sort)
         live.add(block.freed(repeated=kind is not None and kind.recomputed), sort, -1)
@@ -239,9 +240,8 @@ class Inside(Between):
         weights = [one for one in dict.fromkeys(block.reading(role).reached) if one not in others]
         return together([state for weight in weights for state in made.get(weight, ())])
 
-    def outcome(self, kind: Kind, roles: Roles, block: Block) -> Outcome:
-        """What the backward of one of a layer's blocks leaves to others."""
-        role = role_of(kind, roles, block)
+    def outcome(self, block: Block, role: Role) -> Outcome:
+        """What a block's backward leaves to others."""
         return block.outcome(role, accumulate=self.adds, brief=self.brief)
 
 

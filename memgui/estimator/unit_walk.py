@@ -156,7 +156,7 @@ class UnitWalk(Walk):
         if self.refers:
             rel.include(self.referred(kind, passing=True))
         for block in kind.blocks:
-            outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
+            outcome, sort = self.outcome(block, role_of(kind, roles, block)), self.sort_back(block)
             if not self.units.wait:
                 rel.add(outcome.left, sort)
             rel.add(outcome.waiting, sort)

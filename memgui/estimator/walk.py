@@ -14,7 +14,7 @@ from memgui.estimator.block import Block
 from memgui.estimator.bounds import born_in_any
 from memgui.estimator.events import NONE, Group, Pairs, group
 from memgui.estimator.inside import Inside, role_of
-from memgui.estimator.lifetimes import Consumer, Role, alive_forward
+from memgui.estimator.lifetimes import ALONE, Consumer, Role, alive_forward
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome
 from memgui.estimator.points import (
@@ -341,14 +341,16 @@ class Walk(Inside):
         """What a layer's backward leaves: gradients of its weights, and what waits for other layers."""
         left = Stock()
         for block in kind.blocks:
-            outcome, sort = self.outcome(kind, roles, block), self.sort_back(block)
+            role, sort = role_of(kind, roles, block), self.sort_back(block)
+            outcome = self.outcome(block, role)
             left.add(self.left_on(outcome), sort)
-            left.add(outcome.waiting, sort)
-            left.add(outcome.taken, sort, -1)
+            if role is not ALONE:
+                left.add(outcome.waiting, sort)
+                left.add(outcome.taken, sort, -1)
             if block.tape.handed_out and not kind.recomputed:
                 left.add(block.last_used, sort, -1)
             if self.consumer is not None:
-                left.add(self.made(block, role_of(kind, roles, block)), sort)
+                left.add(self.made(block, role), sort)
             if self.keep_outputs and block.tape.cached and self.gives_cache:
                 left.add(block.cache_kept, block.sort_running)
         if self.refers:
