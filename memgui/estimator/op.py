@@ -104,11 +104,12 @@ def copy(struct: Some) -> Some:
 
 def on_others(op: Op, same: Mapping[Tensor, Tensor]) -> Op:
     """The operator with the tensors that stand for others in place of these."""
-    made = copy(op)
-    made.ins = tuple([same.get(one, one) for one in op.ins])
-    made.outs = tuple([same.get(one, one) for one in op.outs])
-    made.saves = tuple([same.get(one, one) for one in op.saves])
-    made.back = tuple([(same.get(one, one), how) for one, how in op.back])
+    made, get = copy(op), same.get
+    made.ins, made.outs = tuple(map(get, op.ins, op.ins)), tuple(map(get, op.outs, op.outs))
+    if op.saves:
+        made.saves = tuple(map(get, op.saves, op.saves))
+    if op.back:
+        made.back = tuple([(get(one, one), how) for one, how in op.back])
     return made
 
 

@@ -10,7 +10,6 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules import gemma3n, gemma4, mobilebert, shortcut
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.layers import FEED_FORWARDS, MIXERS, LayerPlan, Writer, residual
-from memgui.estimator.modules.plans import runs_of
 from memgui.estimator.tape import Tape, Tensor
 from memgui.spec.model import ModelSpec
 from memgui.spec.variants import changes
@@ -19,10 +18,11 @@ Runs = list[tuple[LayerPlan, int]]
 WIDTH: Final = "intermediate_size"
 
 
-def completed(model: ModelSpec, found: Runs) -> Runs:
-    """The layers of ``model``, each with what it has of its own."""
+def in_one(model: ModelSpec, runs: list[tuple[str, str, int]]) -> Runs:
+    """The layers of ``model`` where each is written as one block; of what mixers and feed-forwards."""
     if model.altup_num_inputs:
-        return _of_streams(model)
+        made = {(mixer, feed): _of_kind(mixer, feed) for mixer, feed in {run[:2]: None for run in runs}}
+        return [(made[mixer, feed], many) for mixer, feed, many in runs]
     if model.bottleneck_size:
         key = "full_attention"
         return [(LayerPlan(key, MIXERS[key][0], ((key, mobilebert.layer),)), model.num_hidden_layers)]
@@ -31,17 +31,20 @@ def completed(model: ModelSpec, found: Runs) -> Runs:
         return [
             (LayerPlan(key, FEED_FORWARDS["sparse"][0], ((key, shortcut.layer),)), model.num_hidden_layers)
         ]
+    return []
+
+
+def completed(model: ModelSpec, found: Runs) -> Runs:
+    """The layers of ``model``, each with what it has of its own."""
     sizes = changes(model)
-    own = {layer: _with_own(model, sizes, layer) for layer in dict.fromkeys([layer for layer, _ in found])}
-    return [(own[layer], many) for layer, many in found]
-
-
-def _of_streams(model: ModelSpec) -> Runs:
-    """Gemma 3n's layers, each one block."""
-    count = model.num_hidden_layers
-    runs = runs_of(model.layer_types, model.mlp_layer_types or ("dense",), count)
-    made = {kind: _of_kind(*kind) for kind in dict.fromkeys([(mixer, feed) for mixer, feed, _ in runs])}
-    return [(made[mixer, feed], many) for mixer, feed, many in runs]
+    own: dict[int, LayerPlan] = {}  # by identity: to hash one is to hash all its blocks
+    made: Runs = []
+    for layer, many in found:
+        one = own.get(id(layer))
+        if one is None:
+            one = own[id(layer)] = _with_own(model, sizes, layer)
+        made.append((one, many))
+    return made
 
 
 def _of_kind(mixer: str, feed: str) -> LayerPlan:

@@ -106,6 +106,11 @@ def _in_order(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
         only = plan(pattern_at(mixers, 0, "full_attention"), pattern_at(feeds, 0, plain), together)
         return _sharing(only, count, model.num_hidden_groups) if model.num_hidden_groups else [(only, count)]
     runs = runs_of(mixers or ("full_attention",), feeds or (plain,), count)
+    if not plainly:
+        from memgui.estimator.modules.own_layers import completed, in_one
+
+        if whole := in_one(model, runs):
+            return whole
     bare: list[tuple[LayerPlan, int]] = []
     if not model.first_norm:
         mixer, feed, many = runs[0]
@@ -115,11 +120,7 @@ def _in_order(model: ModelSpec) -> list[tuple[LayerPlan, int]]:
         (plan(mixer, feed, together), many) for mixer, feed, many in runs if mixer != "none" or feed != "none"
     ]
     found = [*bare, *found]
-    if plainly:
-        return found
-    from memgui.estimator.modules.own_layers import completed
-
-    return completed(model, found)
+    return found if plainly else completed(model, found)
 
 
 def runs_of(mixers: Sequence[str], feeds: Sequence[str], count: int) -> list[tuple[str, str, int]]:
