@@ -41,6 +41,11 @@ class Common:
                 found = self._same[called, given] = like.on(given)
         return found
 
+    def forget(self) -> None:
+        """All tapes are written: nobody looks for stretches any more, and these lead back to who has them."""
+        for known in (self.inputs, self.results, self._same, self._like):
+            known.clear()
+
 
 def common_input(t: Tape, common: Common, x: Tensor, trained: str, width: int) -> Tensor:
     """What stands for the input of all tapes whose inputs are like ``x``.

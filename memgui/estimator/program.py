@@ -69,6 +69,8 @@ class Program:
         tail = plan.tail if options.stage.last else sent
         with context.trained(not options.by_layer):
             self.tail = self._block("tail", tail, context, out)
+        for one in (context, *[part.context for part in plan.stacks]):
+            one.common.forget()
         self.beside = tuple(self._weights_beside())
         """weights that no operator uses, those that come together with how often they do"""
         self.inputs = tuple(context.inputs)
