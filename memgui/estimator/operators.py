@@ -31,7 +31,8 @@ def cast(t: Tape, x: Tensor, width: int) -> Tensor:
     """``x.to(dtype)``: ``x`` itself where it has that width already."""
     if x.width == width:
         return x
-    out = t.shaped(x, x.name, width, x.grad, BY_HEAD if x.layout == SPREAD else x.layout)
+    out = t.tensor(x.name, x.dims, width, x.grad)
+    out.layout = BY_HEAD if x.layout == SPREAD else x.layout
     return t.record("_to_copy", (x,), out, (), ((x, NEW),))
 
 
@@ -123,11 +124,8 @@ def _wider(a: Tensor, b: Tensor) -> int:
 def mul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
     """``a * b``; a smaller operand is broadcast, its gradient summed from one of full size."""
     width = _wider(a, b)
-    if a.dims == dims:
-        out = t.shaped(a, name, width, a.grad or b.grad, a.layout)
-    else:
-        out = t.tensor(name, dims, width, a.grad or b.grad)
-        out.layout = a.layout
+    out = t.tensor(name, dims, width, a.grad or b.grad)
+    out.layout = a.layout
     back: Back = ((a, NEW if a.width == width else PROMOTED),) if a.grad else ()
     if b.grad:
         back = (*back, (b, NEW if b.width == width else PROMOTED))
@@ -139,34 +137,38 @@ def mul(t: Tape, a: Tensor, b: Tensor, name: str, dims: Dims) -> Tensor:
 def add(t: Tape, a: Tensor, b: Tensor, name: str = "sum") -> Tensor:
     """``a + b`` of equal shapes: saves nothing, passes its gradient on (cast where formats differ)."""
     width = _wider(a, b)
-    out = t.shaped(a, name, width, a.grad or b.grad, a.layout)
+    out = t.tensor(name, a.dims, width, a.grad or b.grad)
+    out.layout = a.layout
     back = edges(a, ALIAS if a.width == width else NEW, b, ALIAS if b.width == width else NEW)
     return t.record("add", (a, b), out, (), back)
 
 
 def add_broadcast(t: Tape, a: Tensor, b: Tensor, name: str = "sum") -> Tensor:
     """``a + b`` where ``b`` is smaller: its gradient is summed."""
-    out = t.shaped(a, name, _wider(a, b), a.grad or b.grad)
+    out = t.tensor(name, a.dims, _wider(a, b), a.grad or b.grad)
     back = edges(a, ALIAS if a.width == out.width else NEW, b, NEW)
     return t.record("add", (a, b), out, (), back)
 
 
 def minus(t: Tape, a: Tensor, b: Tensor) -> Tensor:
     """``a - b`` of equal shapes."""
-    out = t.shaped(a, a.name, _wider(a, b), a.grad or b.grad, a.layout)
+    out = t.tensor(a.name, a.dims, _wider(a, b), a.grad or b.grad)
+    out.layout = a.layout
     return t.record("sub", (a, b), out, (), edges(a, ALIAS, b, NEW))
 
 
 def sub(t: Tape, a: Tensor, b: Tensor, name: str) -> Tensor:
     """``a - b`` where ``b`` is smaller: its gradient is that of ``a``, negated and summed."""
-    out = t.shaped(a, name, a.width, a.grad or b.grad, a.layout)
+    out = t.tensor(name, a.dims, a.width, a.grad or b.grad)
+    out.layout = a.layout
     extra = (out.coefficient, out.monomial) if b.grad else None
     return t.record("sub", (a, b), out, (), edges(a, ALIAS, b, NEW), None, extra)
 
 
 def scale(t: Tape, x: Tensor, name: str = "", operator: str = "mul") -> Tensor:
     """``x`` times (or plus, see ``shift``) a number: saves nothing; the gradient is a new tensor."""
-    out = t.shaped(x, name or x.name, x.width, x.grad, x.layout)
+    out = t.tensor(name or x.name, x.dims, x.width, x.grad)
+    out.layout = x.layout
     return t.record(operator, (x,), out, (), ((x, NEW),))
 
 
@@ -187,7 +189,8 @@ def scale_in_place(t: Tape, x: Tensor) -> Tensor:
 
 def clamp(t: Tape, x: Tensor) -> Tensor:
     """``x.clamp(min, max)``: saves its input; backward compares it with both bounds."""
-    out = t.shaped(x, x.name, x.width, x.grad, x.layout)
+    out = t.tensor(x.name, x.dims, x.width, x.grad)
+    out.layout = x.layout
     bounds = (2 * out.coefficient // out.width, out.monomial)
     return t.record("clamp", (x,), out, (x,), ((x, NEW),), None, bounds)
 
@@ -198,7 +201,7 @@ def clamp_in_place(t: Tape, x: Tensor) -> Tensor:
     if not x.grad:
         t.run("clamp_", (x,), (out,), (), ())
         return out
-    before = t.shaped(x, f"{x.name} before", x.width, False)
+    before = t.tensor(f"{x.name} before", x.dims, x.width)
     t.run("clone", (x,), (before,), (), ())
     bounds = (2 * before.coefficient // before.width, before.monomial)
     t.run("clamp_", (x, before), (out,), (before,), ((x, NEW),), None, bounds)
@@ -207,14 +210,14 @@ def clamp_in_place(t: Tape, x: Tensor) -> Tensor:
 
 def shift(t: Tape, x: Tensor) -> Tensor:
     """``x`` plus a number: the gradient passes through."""
-    out = t.shaped(x, x.name, x.width, x.grad)
+    out = t.tensor(x.name, x.dims, x.width, x.grad)
     return t.record("add", (x,), out, (), ((x, ALIAS),))
 
 
 def power(t: Tape, x: Tensor) -> Tensor:
     """``x.pow(n)``: saves its input; its backward holds two more tensors of that size."""
     x = _full(t, x)
-    out = t.shaped(x, "power", x.width, x.grad)
+    out = t.tensor("power", x.dims, x.width, x.grad)
     extra = (2 * out.coefficient, out.monomial)
     return t.record("pow", (x,), out, (x,), ((x, NEW),), None, extra)
 
@@ -227,7 +230,8 @@ def mean(t: Tape, x: Tensor, dims: Dims) -> Tensor:
 
 def pointwise(t: Tape, operator: str, x: Tensor, name: str, *, saves: str) -> Tensor:
     """An activation: ``saves`` says whether its backward keeps the ``input`` or the ``output``."""
-    out = t.shaped(x, name, x.width, x.grad, x.layout)
+    out = t.tensor(name, x.dims, x.width, x.grad)
+    out.layout = x.layout
     return t.record(operator, (x,), out, (x if saves == "input" else out,), ((x, NEW),))
 
 
@@ -246,7 +250,7 @@ def softmax(t: Tape, x: Tensor, width: int = 0) -> Tensor:
     width = width or (FP32 if t.autocast else x.width)
     if t.half != "fp16" or (x.width, width) != (2, FP32):
         x = cast(t, x, width)
-    out = t.shaped(x, "probabilities", width, x.grad)
+    out = t.tensor("probabilities", x.dims, width, x.grad)
     product = (out.coefficient, out.monomial)  # CUDA's backward multiplies output and gradient first
     return t.record("_softmax", (x,), out, (out, x) if t.old else (out,), ((x, NEW),), back_inner=product)
 
@@ -255,8 +259,8 @@ def dropout(t: Tape, x: Tensor, probability: float) -> Tensor:
     """``F.dropout`` in training: saves a mask of one byte per element; nothing where probability is 0."""
     if not probability or not t.training:
         return x
-    out = t.shaped(x, x.name, x.width, x.grad)
-    mask = t.shaped(x, "dropout mask", 1, False)
+    out = t.tensor(x.name, x.dims, x.width, x.grad)
+    mask = t.tensor("dropout mask", x.dims, 1)
     if out.grad:
         t.run("native_dropout", (x,), (out, mask), (mask,), ((x, NEW),))
     else:
@@ -317,7 +321,7 @@ def split(t: Tape, x: Tensor, names: tuple[str, ...], dims: tuple[Dims, ...]) ->
 
 def rotate_half(t: Tape, x: Tensor) -> Tensor:
     """``cat(-x[half:], x[:half])``: the backward of each slice is a full tensor."""
-    out = t.shaped(x, x.name, x.width, x.grad)
+    out = t.tensor(x.name, x.dims, x.width, x.grad)
     half = (out.coefficient // 2, out.monomial)
     return t.record("cat", (x,), out, (), ((x, NEW),), half, (out.coefficient, out.monomial))
 
@@ -333,7 +337,8 @@ def layer_norm(t: Tape, x: Tensor, w: Parameter | None, bias: Parameter | None, 
     x = _full(t, x)
     operands = [x, *(weight(t, p, FP32) for p in (w, bias) if p is not None)]
     back = tuple([(operand, NEW) for operand in operands if operand.grad])
-    out = t.shaped(x, "norm output", x.width, bool(back), BY_HEAD)
+    out = t.tensor("norm output", x.dims, x.width, bool(back))
+    out.layout = BY_HEAD
     mean_ = t.tensor("mean", rows, FP32)
     rstd = t.tensor("1/deviation", rows, FP32)
     saves = (*operands, mean_, rstd) if back else ()
@@ -404,7 +409,7 @@ def _attention(
 
 def log_softmax(t: Tape, x: Tensor) -> Tensor:
     """``F.log_softmax``: saves its result, up to PyTorch 1.10 its input too."""
-    out = t.shaped(x, "log-probabilities", x.width, x.grad)
+    out = t.tensor("log-probabilities", x.dims, x.width, x.grad)
     return t.record("_log_softmax", (x,), out, (out, x) if t.old else (out,), ((x, NEW),))
 
 

@@ -185,23 +185,6 @@ class Tape(msgspec.Struct, eq=False):
             self.loss,
         )
 
-    def shaped(self, x: Tensor, name: str, width: int, grad: bool, layout: int = BY_TOKEN) -> Tensor:
-        """A tensor of the shape of ``x`` with ``width`` bytes per element."""
-        return Tensor(
-            name,
-            x.dims,
-            width,
-            x.coefficient // x.width * width,
-            x.monomial,
-            grad,
-            MADE,
-            self.key,
-            self.part,
-            self.module,
-            self.loss,
-            layout,
-        )
-
     def parameter(
         self,
         name: str,
