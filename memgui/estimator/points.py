@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, Final, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,11 +11,6 @@ from memgui.estimator.events import Events, Pairs, Until
 from memgui.estimator.roles import Roles
 from memgui.estimator.stacks import Kind
 from memgui.estimator.stock import NOTHING, Sorter, Stock
-
-Some = TypeVar("Some")
-
-SHORTEST: Final = 4
-"""No fewer are two turns of two."""
 
 
 class Place(NamedTuple):
@@ -115,14 +110,11 @@ class Point(msgspec.Struct, frozen=True, eq=False, gc=False):
     count: int = 1
     step: int = 1
     wholes: dict[tuple[Spot, int, int, bool], Stock] = msgspec.field(default_factory=dict)
-    times: ClassVar[int] = 1
 
     @property
     def layers(self) -> tuple[tuple[Layer | Outside, int, int], ...]:
         """The same as a row has it."""
         return ((self.inside, self.start, self.count),)
-
-    turn = layers
 
     def points(self) -> Iterator[Point]:
         """This one alone."""
@@ -149,25 +141,16 @@ class Point(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class Row(msgspec.Struct, eq=False, gc=False):
-    """Layers one after the other: each of ``turn`` is one, with its number and how many more are alike.
+    """Layers one after the other: each of ``layers`` is one, with its number and how many more are alike.
 
-    All of that comes so many ``times``.  ``live`` is what is alive before the first of them, ``step`` what
-    comes between two numbers.
+    ``live`` is what is alive before the first of them, ``step`` what comes between two numbers.
     """
 
     key: str
     live: Stock
-    turn: list[tuple[Layer, int, int]]
+    layers: list[tuple[Layer, int, int]]
     step: int = 1
-    times: int = 1
     known: dict[int, Point] = msgspec.field(default_factory=dict)
-
-    @property
-    def layers(self) -> list[tuple[Layer, int, int]]:
-        """The layers of all turns."""
-        span = self.step * sum([count for _, _, count in self.turn])
-        turns = range(0, self.times * span, span)
-        return [(layer, start + on, count) for on in turns for layer, start, count in self.turn]
 
     def points(self) -> Iterator[Point]:
         """The points of all layers."""
@@ -188,11 +171,9 @@ class Row(msgspec.Struct, eq=False, gc=False):
     def after(self, many: int | None = None) -> Stock:
         """What is alive after so many of the layers (all of them)."""
         counts: dict[Stock, int] = {}
-        turns, rest = (self.times, 0) if many is None else divmod(many, len(self.turn))
-        for index, (layer, _, count) in enumerate(self.turn):
-            times = turns + 1 if index < rest else turns
-            if times:
-                counts[layer.slope] = counts.get(layer.slope, 0) + count * times
+        for layer, _, count in self.layers[:many]:
+            slope = layer.slope
+            counts[slope] = counts.get(slope, 0) + count
         live = Stock(self.live)
         for slope, count in counts.items():
             live.include(slope, count)
@@ -201,30 +182,3 @@ class Row(msgspec.Struct, eq=False, gc=False):
 
 Rows = tuple[Point | Row, ...]
 """Blocks outside the layers, and layers in a row."""
-
-
-Turns = list[tuple[list[Some], int]]
-"""What comes one after the other, and how often."""
-
-
-def one_by_one(runs: list[Some]) -> Turns[Some]:
-    """Each on its own."""
-    return [([run], 1) for run in runs]
-
-
-def in_turns(runs: list[Some]) -> Turns[Some]:
-    """Where some take turns, the first turn with how often it comes."""
-    if len(runs) < SHORTEST:
-        return one_by_one(runs)
-    found: Turns[Some] = []
-    at = 0
-    while at < len(runs):
-        size = [*runs[at + 1 :], runs[at]].index(runs[at]) + 1
-        turn, times = runs[at : at + size], 1
-        while runs[at + size * times : at + size * (times + 1)] == turn:
-            times += 1
-        if times == 1:
-            turn, size = turn[:1], 1
-        found.append((turn, times))
-        at += size * times
-    return found

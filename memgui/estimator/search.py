@@ -315,34 +315,29 @@ class Heights:
         order = 0
         for row, beside in rows:
             live = numbers.bytes(row.live) + beside
-            turn, before = row.turn, live
-            for between in (0, row.times - 2) if row.times > 1 else (0,):
-                live += (live - before) * between  # each turn leaves the same: the first one, and the last
-                order += len(turn) * between
-                for inside, _, count in turn:
-                    if inside in slopes:
-                        slope = slopes[inside]
-                    else:
-                        slope = slopes[inside] = numbers.bytes(inside.slope)
-                        tops[inside] = -1
-                    rise = slope * count
-                    top = live if count == 1 or slope <= 0 else live + rise - slope
-                    if top > tops[inside]:
-                        tops[inside] = top
-                        orders[inside] = order
-                    live += rise
-                    order += 1
+            for inside, _, count in row.layers:
+                if inside in slopes:
+                    slope = slopes[inside]
+                else:
+                    slope = slopes[inside] = numbers.bytes(inside.slope)
+                    tops[inside] = -1
+                rise = slope * count
+                top = live if count == 1 or slope <= 0 else live + rise - slope
+                if top > tops[inside]:
+                    tops[inside] = top
+                    orders[inside] = order
+                live += rise
+                order += 1
         return tops, orders
 
     def _highest(self, rows: Iterable[tuple[Row | Point, int]], most: int, order: int) -> Highest:
         """The point that so many others are before, in the order of the rows."""
         for at, (row, _) in enumerate(rows):
-            size = len(row.turn) * row.times
-            if order < size:
+            if order < len(row.layers):
                 point = row.point(order)
                 offset = point.count - 1 if self.numbers.bytes(point.inside.slope) > 0 else 0
                 return Highest(most, at, point, offset, *self.top(point))
-            order -= size
+            order -= len(row.layers)
         raise IndexError(order)
 
 

@@ -113,7 +113,7 @@ class UnitWalk(Walk):
             live.add(root.gathered, root.sort)
         return live
 
-    def returning(self, stack: Stack) -> list[tuple[Stretch, str]]:
+    def returning(self, stack: Stack) -> Iterator[tuple[Stretch, str]]:
         """The very first and the very last layer are apart."""
         stacks, runs = self.program.stacks, [*self.program.back[stack][0]]
         begins, ends = stack is stacks[-1], stack is stacks[0]
@@ -123,12 +123,9 @@ class UnitWalk(Walk):
         kind, roles, layers = runs[-1]
         if ends and layers > 1:
             runs[-1:] = [(kind, roles, layers - 1), (kind, roles, 1)]
-        found = [(run, "") for run in runs]
-        if begins:
-            found[0] = runs[0], FIRST
-        if ends:
-            found[-1] = runs[-1], ONLY if begins and len(runs) == 1 else LAST
-        return found
+        for index, run in enumerate(runs):
+            first, last = begins and not index, ends and index == len(runs) - 1
+            yield run, (ONLY if last else FIRST) if first else LAST if last else ""
 
     def inside_backward(self, kind: Kind, roles: Roles, end: str) -> Iterator[Spot]:
         """Beside the layer's weights there are those fetched ahead and the reduction of the unit before.

@@ -17,18 +17,7 @@ from memgui.estimator.inside import Inside, role_of
 from memgui.estimator.lifetimes import ALONE, Consumer, Role, alive_forward
 from memgui.estimator.once import once
 from memgui.estimator.outcome import Outcome
-from memgui.estimator.points import (
-    Beside,
-    Layer,
-    Outside,
-    Place,
-    Point,
-    Row,
-    Spot,
-    Turns,
-    in_turns,
-    one_by_one,
-)
+from memgui.estimator.points import Beside, Layer, Outside, Place, Point, Row, Spot
 from memgui.estimator.program import Program
 from memgui.estimator.roles import Roles
 from memgui.estimator.skyline import Way
@@ -101,18 +90,15 @@ class Walk(Inside):
             row = Row(stack.layer_key, live, [])
             trailing = NONE
             ahead = self._ahead
-            for runs, times in _turns_ahead(stack):
-                if trailing.alike or times > 1 or row.times > 1:
-                    if row.turn:
+            for kind, count in _first_apart(stack.runs, all_of_them=stack.trails):
+                if trailing.alike:  # of the layer before, until this one returns
+                    if row.layers:
                         yield row
                         live = row.after()
-                    live.add(trailing, stack.frame.sort_passing)  # of the layer before, until this returns
-                    row = Row(stack.layer_key, live, [], 1, times)
-                first = index
-                for kind, count in runs:
-                    row.turn.append((ahead.get(kind) or self.ahead(kind), index, count))
-                    index += count
-                index += (index - first) * (times - 1)
+                    live.add(trailing, stack.frame.sort_passing)
+                    row = Row(stack.layer_key, live, [])
+                row.layers.append((ahead.get(kind) or self.ahead(kind), index, count))
+                index += count
                 held = index == 1 and embedded.entries
                 if held or kind.shared.alike or trailing.alike:
                     yield row
@@ -123,7 +109,7 @@ class Walk(Inside):
                         live.include(embedded)
                     row = Row(stack.layer_key, live, [])
                 trailing = kind.trailing if stack.trails else NONE
-            if row.turn:
+            if row.layers:
                 yield row
                 live = row.after()
             if not stack.holds_input_outside and not stack.leaf_lies:
@@ -247,7 +233,7 @@ class Walk(Inside):
         return (forward, *shared, *entering), (back, *starting)
 
     def _way_back(self) -> Iterator[Point | Row]:
-        program = self.program
+        program, behind = self.program, self._behind
         yield self.loss_back
         live = self.after_loss
         for stack in reversed(program.stacks):
@@ -256,10 +242,7 @@ class Walk(Inside):
             row = Row(stack.layer_key, live, [], -1)
             early = [*stack.going_early]
             passed = stack.passed_last
-            stretches = self.returning(stack)
-            apart = early or again or passed.alike  # something may come or go after each of them
-            for turn, times in one_by_one(stretches) if apart else in_turns(stretches):
-                (kind, _, _), _ = turn[0]
+            for (kind, roles, count), end in self.returning(stack):
                 changes: list[tuple[Group, int]] = []
                 while early and last < early[0][0]:
                     changes.append((early.pop(0)[1], -1))
@@ -268,20 +251,18 @@ class Walk(Inside):
                 if passed.alike and kind.recomputed and kind.passed.things != passed.things:
                     changes += (passed, 1), (kind.passed, -1)  # what the later layer kept came from this one
                     passed = kind.passed
-                if changes or times > 1 or row.times > 1:
-                    if row.turn:
+                if changes:
+                    if row.layers:
                         yield row
                     live = row.after()
-                    for one, sign in changes:
-                        live.add(one, stack.frame.sort_input, sign)
-                    row = Row(stack.layer_key, live, [], -1, times)
-                first = last
-                for (kind, roles, count), end in turn:
-                    if kind.out.grad:
-                        row.turn.append((self.behind(kind, roles, end), last, count))
-                    last -= count
-                last += (last - first) * (times - 1)
-            if row.turn:
+                    for one, times in changes:
+                        live.add(one, stack.frame.sort_input, times)
+                    row = Row(stack.layer_key, live, [], -1)
+                if kind.out.grad:
+                    layer = behind.get((kind, roles, end)) or self.behind(kind, roles, end)
+                    row.layers.append((layer, last, count))
+                last -= count
+            if row.layers:
                 yield row
                 live = row.after()
             frame = stack.frame
@@ -310,9 +291,10 @@ class Walk(Inside):
         """What is alive as the backward pass begins."""
         return self.after_forward()
 
-    def returning(self, stack: Stack) -> list[tuple[Stretch, str]]:
+    def returning(self, stack: Stack) -> Iterator[tuple[Stretch, str]]:
         """The layers of a stack in the order of backward, and which of its ends they are."""
-        return [(stretch, "") for stretch in self.program.back[stack][0]]
+        for stretch in self.program.back[stack][0]:
+            yield stretch, ""
 
     def stem_back(self, stack: Stack, live: Stock) -> tuple[Stock, Outside]:
         """The block before the layers, run back, and what is alive before."""
@@ -370,14 +352,6 @@ def _run_forward(block: Block) -> Outside:
 
 def _place(block: Block) -> Place:
     return Place(block.running)
-
-
-def _turns_ahead(stack: Stack) -> Turns[tuple[Kind, int]]:
-    """The runs of a stack forward, those together that take turns where nothing comes after each of them."""
-    runs = _first_apart(stack.runs, all_of_them=stack.trails)
-    if stack.trails or any(kind.shared.alike for kind in stack.kinds):
-        return one_by_one(runs)
-    return [(runs[:1], 1), *in_turns(runs[1:])]
 
 
 def _first_apart(runs: list[tuple[Kind, int]], *, all_of_them: bool = False) -> list[tuple[Kind, int]]:

@@ -9,7 +9,7 @@ from memgui.estimator.estimate import run_of
 from memgui.estimator.events import Events
 from memgui.estimator.inference import InferenceRun
 from memgui.estimator.measure import Bytes, Contents, Watch
-from memgui.estimator.points import Outside, Row, Spot, in_turns
+from memgui.estimator.points import Outside, Spot
 from memgui.estimator.search import Heights
 from memgui.estimator.training import TrainingRun
 from memgui.spec import Scenario, replace
@@ -129,45 +129,6 @@ def test_what_is_told_for_all_workloads_holds_for_each(model: str, settings: dic
         assert told == found
         assert heights.highest_on(walk.way_forward, 7, behind, told.bytes) == told
         assert heights.highest_on(walk.way_forward, 7, behind, told.bytes + 1) is None
-
-
-@pytest.mark.parametrize("settings", SETTINGS[:-2], ids=str)
-@pytest.mark.parametrize("model", ["DeepSeek-V4-Flash", "Kimi-Linear-48B-A3B-Instruct", "gemma-3-27b-it"])
-def test_layers_that_take_turns_are_told_by_their_first_turn(model: str, settings: dict[str, object]) -> None:
-    """And what is alive before each of them, and where most is, is what the layers one by one tell."""
-    run = run_of(scenario(model, {"training.lora.target_modules": ("all-linear",), **settings}))
-    assert isinstance(run, TrainingRun)
-    walk = run.walk(accumulate=False)
-    heights = run.heights(walk)
-    for way, step in ((walk.way_forward, 1), (walk.way_backward, -1)):
-        assert settings or any(row.times > 1 for row in way.rows)
-        layers = [row for row in way.rows if isinstance(row, Row)]
-        flat = [Row(row.key, row.live, row.layers, row.step) for row in layers]
-        counted = [start + step * on for row in flat for _, start, count in row.layers for on in range(count)]
-        assert counted == [*range(len(counted))][::step]
-        for row, alike in zip(layers, flat, strict=True):
-            for many in range(len(row.layers) + 1):
-                live, other = row.after(many), alike.after(many)
-                assert heights.numbers.bytes(live) == heights.numbers.bytes(other)
-                assert many == len(row.layers) or row.point(many).live.summed() == live.summed()
-        tops, orders = heights._tops([(row, 3) for row in layers])
-        assert (tops, orders) == heights._tops([(row, 3) for row in flat])
-        found, one = (heights.highest_of([(row, 3) for row in rows]) for rows in (layers, flat))
-        assert found is not None
-        assert one is not None
-        assert (found.bytes, found.at, found.offset) == (one.bytes, one.at, one.offset)
-        assert (found.point.start, found.point.inside) == (one.point.start, one.point.inside)
-
-
-def test_turns_are_found_as_they_come() -> None:
-    for runs, told in (
-        ("abababc", "ab3 c1"),
-        ("xaabaab", "x1 a2 b1 a2 b1"),
-        ("abacabacab", "a1 baca2 b1"),  # a longer turn, once it is one
-        ("aba", "a1 b1 a1"),
-        ("", ""),
-    ):
-        assert " ".join(["".join(turn) + str(times) for turn, times in in_turns([*runs])]) == told
 
 
 def test_a_forward_pass_is_not_gone_through_where_what_dies_shows_that_less_is_alive() -> None:
