@@ -127,7 +127,7 @@ def account(program: Program, keeping: Keeping | None = None, scheme: WeightSche
     if layout.weights_on_host or (keeping is not None and keeping.gradients_on_host):
         host, gradients, alike = host + _bytes(gradients), Listed(tuple), False
     rests: dict[int, int] = {}
-    own = {width: _blocks(alike.items(), rests, width) for width, alike in grown.items()}
+    own = {width: _blocks(one.items(), rests, width) for width, one in grown.items()}
     trained_bytes, trained_excess = _added(own.values())
     if kept is weights:
         weight_bytes, weight_excess = _added(

@@ -122,8 +122,7 @@ def backward(
         scratch = None
         if op.back_extra is not None:
             scratch = Scratch(outs[0], *op.back_extra)
-            things.append(scratch)
-            sizes.append(scratch.coefficient)
+            events.born(scratch)
         for tensor, how in edges:
             if how == NEW:
                 size = tensor.coefficient
@@ -174,8 +173,7 @@ def backward(
                 events.dead(raw)
             wide.clear()
         if scratch is not None:
-            things.append(scratch)
-            sizes.append(-scratch.coefficient)
+            events.dead(scratch)
         for gradient in arrived:
             gradient.refs -= 1
             if not gradient.refs:

@@ -1,5 +1,7 @@
 """What DeepSeek V4's layers say as one operator is its operators: what it tells is what they come to."""
 
+from contextlib import AbstractContextManager
+
 import pytest
 
 from memgui.catalog import Catalog
@@ -7,6 +9,7 @@ from memgui.estimator.bounds import born_forward
 from memgui.estimator.estimate import run_of
 from memgui.estimator.measure import Bytes
 from memgui.estimator.modules import compressed, entries, hyper
+from memgui.estimator.modules.context import Context
 from memgui.estimator.op import Op, one_by_one
 from memgui.estimator.tape import Tape
 from memgui.estimator.training import TrainingRun
@@ -108,3 +111,25 @@ def test_no_more_comes_and_goes_than_it_tells(settings: dict[str, object], lengt
     bound, exact = (numbers.sums([born_forward(one)]) for one in (said, plain))
     assert exact <= bound
     assert bound < 2 * exact or length < 4096  # where the peak is elsewhere, that is seen
+
+
+@pytest.mark.parametrize("settings", [{}, {"training.micro_batch_size": 3}], ids=str)
+def test_threads_spell_on_contexts_of_their_own(
+    settings: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Modules change a context's options for a while: on a shared one another thread would see them."""
+    for forget in remembering():
+        forget()
+    run = _run(settings)
+    seen: list[Context] = []
+    plain = Context.trained
+
+    def trained(self: Context, as_said: bool) -> AbstractContextManager[None]:
+        seen.append(self)
+        return plain(self, as_said)
+
+    monkeypatch.setattr(Context, "trained", trained)
+    for block, _ in run.program.blocks:
+        assert block.tape.ops
+    assert seen
+    assert not any(one is run.program.context for one in seen)

@@ -16,8 +16,9 @@ from memgui.estimator.modules.entries import COMPRESSORS, DECODING, compressed, 
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import matrix, projection
 from memgui.estimator.modules.reach import SLIDING
+from memgui.estimator.modules.shorts import apart
 from memgui.estimator.modules.turned import COMPRESSED, MAIN, Tables, turned, turned_back, working
-from memgui.estimator.op import spelled
+from memgui.estimator.op import copy, spelled
 from memgui.estimator.tape import BY_HEAD, BY_TOKEN, NEW, Dims, Op, Parameter, Sizes, Tape, Tensor
 
 FP32 = 4
@@ -119,9 +120,8 @@ def _weights_of_heads(t: Tape, c: Context) -> tuple[Parameter, ...]:
 def _spelled(c: Context, weights: Sequence[Parameter], sizes: Sizes, short: Op) -> list[Op]:
     """The operators of heads."""
     x, *found = short.ins[:3]
-    t = Tape(short.outs[0].block, sizes, part=short.part, module=short.module, ordered=True)
-    t.again = [*weights]
-    narrow, q, kv = _written(t, c, x, tuple(found))
+    t = apart(short, sizes, weights)
+    narrow, q, kv = _written(t, copy(c), x, tuple(found))
     return spelled(short, t.written, [q, kv, narrow])
 
 

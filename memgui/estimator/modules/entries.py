@@ -18,9 +18,9 @@ from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.indexer import without_gradient
 from memgui.estimator.modules.norm import norm
 from memgui.estimator.modules.projection import matrix, projection
-from memgui.estimator.modules.shorts import plainly
+from memgui.estimator.modules.shorts import apart, plainly
 from memgui.estimator.modules.turned import cosines_and_sines, frequencies, turned, working
-from memgui.estimator.op import spelled
+from memgui.estimator.op import copy, spelled
 from memgui.estimator.tape import ALIAS, BY_HEAD, NEW, Dims, Op, Parameter, Sizes, Tape, Tensor
 
 FP32 = 4
@@ -136,9 +136,8 @@ def _spelled(
 ) -> list[Op]:
     """The operators of entries, and of the indexer."""
     x, narrow = short.ins
-    t = Tape(short.outs[0].block, sizes, half=half, part=short.part, module=short.module, ordered=True)
-    t.again = [*weights]
-    entries, hidden = _written(t, c, x, narrow, by)
+    t = apart(short, sizes, weights, half)
+    entries, hidden = _written(t, copy(c), x, narrow, by)
     return spelled(short, t.written, [entries, hidden.root])
 
 
@@ -286,9 +285,8 @@ def _spelled_indexer(
 ) -> list[Op]:
     """The indexer's operators."""
     (x, narrow), (longer,) = short.ins, short.outs
-    t = Tape(longer.block, sizes, half=half, part=short.part, module=short.module, ordered=True)
-    t.again = [*weights]
-    made = _choice(t, c, x, narrow, by, longer.width)
+    t = apart(short, sizes, weights, half)
+    made = _choice(t, copy(c), x, narrow, by, longer.width)
     return spelled(short, t.written, [made.root])
 
 

@@ -9,7 +9,8 @@ from memgui.estimator import operators as op
 from memgui.estimator.modules import rms
 from memgui.estimator.modules.context import Context
 from memgui.estimator.modules.norm import norm
-from memgui.estimator.op import spelled
+from memgui.estimator.modules.shorts import apart
+from memgui.estimator.op import copy, spelled
 from memgui.estimator.tape import ALIAS, NEW, Dims, Op, Parameter, Sizes, Tape, Tensor
 from memgui.estimator.tensor import promoted
 
@@ -89,9 +90,8 @@ def _connection(t: Tape, c: Context, x: Tensor) -> tuple[Tensor, Tensor, Tensor]
 
 def _spelled(c: Context, weights: Sequence[Parameter], sizes: Sizes, short: Op) -> list[Op]:
     """The operators of a connection."""
-    t = Tape(short.outs[0].block, sizes, part=short.part, module=short.module, ordered=True)
-    t.again = [*weights]
-    post, comb, collapsed = _written(t, c, short.ins[0])
+    t = apart(short, sizes, weights)
+    post, comb, collapsed = _written(t, copy(c), short.ins[0])
     return spelled(short, t.written, [collapsed, post, comb])
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from memgui.estimator.modules.context import Context
-from memgui.estimator.op import spelled
+from memgui.estimator.op import copy, spelled
 from memgui.estimator.tape import Back, Op, Parameter, Sizes, Tape, Tensor
 
 
@@ -56,10 +56,19 @@ def in_short(
     return outs[0]
 
 
+def apart(short: Op, sizes: Sizes, weights: Iterable[Parameter], half: str = "bf16") -> Tape:
+    """A tape on which the operators that ``short`` stands for are written, with the ``weights`` it has.
+
+    Threads may do so at the same time: each on a copy of the context, of which modules change the options.
+    """
+    t = Tape(short.outs[0].block, sizes, half=half, part=short.part, module=short.module, ordered=True)
+    t.again = [*weights]
+    return t
+
+
 def _spelled(
     c: Context | None, sizes: Sizes, write: Callable[..., Tensor], given: int, short: Op
 ) -> list[Op]:
-    t = Tape(short.outs[0].block, sizes, part=short.part, module=short.module, ordered=True)
-    t.again = [one for one in short.ins[given:] if isinstance(one, Parameter)]
-    made = write(t, c, *short.ins[:given])
+    t = apart(short, sizes, [one for one in short.ins[given:] if isinstance(one, Parameter)])
+    made = write(t, c and copy(c), *short.ins[:given])
     return spelled(short, t.written, [made] if made.base is None else [made, made.base])
